@@ -83,10 +83,10 @@ def submit_twice(world, task, take):
     estimates.forget()
     estimates.milliseconds(world.grader, {1: 1}, world.organization.pk)  # else a submission measures now and then
     world.number += 1
-    one = {"taskId": ids.encode("task", task.pk), "modelId": "m", "prompt": "What?", "response": "4"}
-    items = [{**one, "externalId": f"b-{world.number}-{n}"} for n in range(200)]
+    item = {"taskId": ids.encode("task", task.pk), "modelId": "m", "prompt": "What?", "response": "4"}
+    items = [{**item, "externalId": f"b-{world.number}-{n}"} for n in range(200)]
     with take():
-        for body, route in ((one, "completions"), ({"completions": items, "priority": "high"}, "completions/batch")):
+        for body, route in ((item, "completions"), ({"completions": items, "priority": "high"}, "completions/batch")):
             for _ in range(2):
                 headers = {"idempotency-key": f"k{world.number}"}
                 answer = api.post(f"/api/v1/{route}", json.dumps(body), headers=headers, **common)

@@ -16,7 +16,7 @@ from graders.gateway.types import Call, GraderTarget
 from graders.models import Grader
 from graders.verdicts import Failure, Item
 from scores.callbacks import registry
-from scores.engine.bodies.interface import Begun, CallEnd, Result
+from scores.engine.bodies.interface import CallEnd, OpenCall, Result
 from scores.engine.claims import Claimed
 from scores.engine.planning import Planned
 
@@ -35,8 +35,8 @@ class EndpointBody:
     def __init__(self, grader: Grader) -> None:
         self._engine = engine.engine()
         self._engine.abandon()  # an earlier drain of this thread may have left calls
-        self._open: dict[str, tuple[Begun, Call]] = {}
-        self._fresh: list[tuple[Begun, Call, str]] = []
+        self._open: dict[str, tuple[OpenCall, Call]] = {}
+        self._fresh: list[tuple[OpenCall, Call, str]] = []
         self._refused = grader.auth_failures > 0
         self.take_over(grader)
 
@@ -71,9 +71,9 @@ class EndpointBody:
         else:
             item = entries[0][1].item
             call = requests.build_score(target, item, options, attempt, secret=secret, callback=address)
-        begun = Begun(planned, self._version_id, now, number)
-        self._open[call.request_id] = begun, call
-        self._fresh.append((begun, call, token))
+        open_call = OpenCall(planned, self._version_id, now, number)
+        self._open[call.request_id] = open_call, call
+        self._fresh.append((open_call, call, token))
 
     def send(self) -> None:
         """See Body. Calls that the grader may answer by callback are recorded first."""
@@ -81,8 +81,8 @@ class EndpointBody:
             return
         fresh, self._fresh = self._fresh, []
         recorded = [
-            (call, token, [(run.run_id, run.attempt) for run, _ in begun.planned.entries])
-            for begun, call, token in fresh
+            (call, token, [(run.run_id, run.attempt) for run, _ in open_call.planned.entries])
+            for open_call, call, token in fresh
             if token
         ]
         if recorded:
@@ -99,10 +99,10 @@ class EndpointBody:
         for pair, response in answered:  # read one by one: the drain may read the grader again in between
             yield self._end(*pair, response)
 
-    def _end(self, begun: Begun, call: Call, response: OutboundResponse | OutboundError) -> Answered:
+    def _end(self, open_call: OpenCall, call: Call, response: OutboundResponse | OutboundError) -> Answered:
         outcome = outcomes.interpret(call, self._target, response)
         return Answered(
-            begun,
+            open_call,
             outcome.verdicts,
             outcome.latency_ms,
             call.kind == "batch",
@@ -134,8 +134,8 @@ class EndpointBody:
         return must_refresh
 
     def runs(self) -> Iterator[Claimed]:
-        for begun, _ in self._open.values():
-            yield from (run for run, _ in begun.planned.entries)
+        for open_call, _ in self._open.values():
+            yield from (run for run, _ in open_call.planned.entries)
 
     def abandon(self) -> None:
         """See Body. The answers to the open calls are not read."""

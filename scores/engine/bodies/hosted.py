@@ -17,7 +17,7 @@ from graders.hosted.children import Child
 from graders.hosted.messages import Judge, Work
 from graders.models import Grader
 from graders.verdicts import Failure, Item
-from scores.engine.bodies.interface import Begun, CallEnd, Result
+from scores.engine.bodies.interface import CallEnd, OpenCall, Result
 from scores.engine.claims import Claimed
 from scores.engine.planning import Planned
 
@@ -28,7 +28,7 @@ CPU_FACTOR: Final = 4.0  # CPU seconds for each second of the time limit: librar
 class _Open:
     """A call that has begun. `items`: those without a result, in order; the child works on the first."""
 
-    begun: Begun
+    open_call: OpenCall
     judge: Judge
     timeout_s: float
     items: deque[Item]
@@ -76,8 +76,8 @@ class HostedBody:
         judge = self._judge(version_id)
         assert judge is not None  # the drain has checked can_judge
         items = deque(material.item for _, material in planned.entries)
-        begun = Begun(planned, version_id, now, number)
-        self._open.append(_Open(begun, judge, self._grader.timeout_ms / 1000, items, time.monotonic()))
+        open_call = OpenCall(planned, version_id, now, number)
+        self._open.append(_Open(open_call, judge, self._grader.timeout_ms / 1000, items, time.monotonic()))
 
     def _judge(self, version_id: UUID) -> Judge | None:
         if version_id not in self._judges:
@@ -95,7 +95,7 @@ class HostedBody:
         child = self._children.borrow()
         if child is None:
             return False
-        work = Work(call.judge, call.begun.planned.options, CPU_FACTOR * call.timeout_s + 1, list(call.items))
+        work = Work(call.judge, call.open_call.planned.options, CPU_FACTOR * call.timeout_s + 1, list(call.items))
         if child.start(work):
             call.child = child
         else:
@@ -125,7 +125,7 @@ class HostedBody:
             if call.child is not None:
                 self._children.give_back(call.child)
         now = time.monotonic()
-        return [CallEnd(call.begun, call.results, (now - call.started) * 1000, self.batched) for call in done]
+        return [CallEnd(call.open_call, call.results, (now - call.started) * 1000, self.batched) for call in done]
 
     def _take_replies(self, call: _Open, child: Child) -> None:
         while call.items and child.pipe.poll():
@@ -136,7 +136,7 @@ class HostedBody:
                 return
             if not was_ready:
                 continue  # the child is ready for the first item
-            call.take(results.checked(reply, call.begun.planned.options))
+            call.take(results.checked(reply, call.open_call.planned.options))
             if reply.is_last:
                 self._leave(call)
                 return
@@ -166,7 +166,7 @@ class HostedBody:
 
     def runs(self) -> Iterator[Claimed]:
         for call in self._open:
-            yield from (run for run, _ in call.begun.planned.entries)
+            yield from (run for run, _ in call.open_call.planned.entries)
 
     def abandon(self) -> None:
         """See Body. The children that still work are ended."""

@@ -20,7 +20,7 @@ Result = Verdict | Failure | Accepted
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class OpenCall:
     """A call that has begun and has not ended.
 
     version_id  the grader version that judges
@@ -44,7 +44,7 @@ class CallEnd:
     waits_for     what Accepted items wait for: the grader's callback, or a model's answer
     """
 
-    call: Begun
+    call: OpenCall
     results: Mapping[str, Result]
     latency_ms: float
     batched: bool

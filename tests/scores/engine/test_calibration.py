@@ -158,5 +158,5 @@ def test_a_task_says_whether_it_uses_calibration_and_keeps_its_version(api_for):
         shown = api.patch(path, {"useCalibration": value}).json()["task"]
         assert (shown["useCalibration"], shown["version"]) == (expected, task["version"])
     assert (Task.objects.get().use_calibration, TaskVersion.objects.count()) == (False, 1)
-    made = api.post("/tasks", body | {"name": "U", "useCalibration": True})
-    assert (made.status_code, made.json()["task"]["useCalibration"]) == (201, True)
+    created = api.post("/tasks", body | {"name": "U", "useCalibration": True})
+    assert (created.status_code, created.json()["task"]["useCalibration"]) == (201, True)
