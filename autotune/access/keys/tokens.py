@@ -14,16 +14,36 @@ from datetime import datetime, timedelta
 from ipaddress import ip_network
 from uuid import UUID
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db import connection
+from django.db.models import Q
 from django.utils import timezone
 
-from autotune.access.models import ApiKey, Membership, Organization, Role, User
+from autotune.access.models import ApiKey, Organization, Role, User
 from autotune.core import ids
 from autotune.core.api.middleware import within
+from autotune.core.records import Record, instances
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 KEY = re.compile(rf"at_(live|test)_({ids.SUFFIX})_([0-9A-Za-z]{{43}})([0-9A-Za-z]{{6}})", re.ASCII)
 USE_IS_NOTED_EVERY = timedelta(minutes=1)
+
+_RECORDS = (
+    Record(ApiKey, "k"),
+    Record(Organization, "o"),
+    Record(User, "u"),
+    Record(Role, "r"),
+    Record(Role, "allowed"),  # of the person's membership
+)
+_WITH_HOLDER = f"""
+    select {", ".join(record.columns for record in _RECORDS)}
+    from access_apikey k
+    join access_organization o on o.id = k.organization_id
+    join access_user u on u.id = k.user_id
+    left join access_role r on r.id = k.role_id
+    left join access_membership m on m.organization_id = k.organization_id and m.user_id = k.user_id
+    left join access_role allowed on allowed.id = m.role_id
+    where k.id = %s
+"""  # noqa: S608 - only names of columns
 
 
 def issue(
@@ -85,11 +105,15 @@ def usable_now(key_id: UUID) -> ApiKey | None:
 
 
 def _with_holder(key_id: UUID) -> ApiKey | None:
-    memberships = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
-    keys = ApiKey.objects.annotate(membership_allows=Subquery(memberships.values("role__permissions")[:1]))
-    key = keys.select_related("organization", "role", "user").filter(pk=key_id).first()
-    if key is not None:
-        key.held = key.membership_allows
+    """Return the key, usable or not, with its organization, role, person and `held`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WITH_HOLDER, [ApiKey._meta.pk.get_db_prep_value(key_id, connection)])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    key, organization, user, role, allowed = instances(_RECORDS, row)
+    key.organization, key.user, key.role = organization, user, role
+    key.held = allowed.permissions if allowed else None
     return key
 
 
