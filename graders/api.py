@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, PageQuery, page
+from autotune.core.api.pagination import PageQuery, SortOrder, page
 from autotune.core.clock import database_now
 from graders import credentials, registry, responses, versions
 from graders.health import reports, verification
@@ -20,7 +20,7 @@ from graders.statistics import reports as statistics_reports
 from graders.statistics.marketplace import PublicFigures
 
 RESOURCE = "endpoint_graders"
-ORDER = Order("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
+ORDER = SortOrder("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
 
 
 class GraderView(ApiView):

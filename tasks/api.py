@@ -13,8 +13,8 @@ from tasks.models import Task, TaskVersion
 from tasks.requests import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
 from tasks.responses import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
 
-ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
-VERSION_ORDER = pagination.Order("versions", {"createdAt": "created_at"})
+ORDER = pagination.SortOrder("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
+VERSION_ORDER = pagination.SortOrder("versions", {"createdAt": "created_at"})
 
 
 class TaskList(ApiView):

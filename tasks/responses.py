@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from tasks.models import Task, TaskVersion
 from tasks.states import Aggregation, Part
 
@@ -125,7 +125,7 @@ def task_out(task: Task) -> TaskOut:
     """Return the task with its current version; makes no query for a task of `with_panel()`."""
     version = task.version
     assert version is not None
-    text = Legible(task)
+    text = LegibleRow(task)
     metadata: Any = text.metadata
     content = content_of(version)
     unreadable = [*(DEFINING if content is None else ()), *text.unreadable] or UNSET
@@ -161,7 +161,7 @@ def task_out(task: Task) -> TaskOut:
 
 def content_of(version: TaskVersion) -> dict[str, Any] | None:
     """Return a version's `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if they are damaged."""
-    content: dict[str, Any] | None = Legible(version).content
+    content: dict[str, Any] | None = LegibleRow(version).content
     return content
 
 

@@ -6,14 +6,14 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 from autotune.webhooks import endpoints, responses, trying
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.requests import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery, WebhookRotate
 
 RESOURCE = "webhooks"
-ORDER = Order("webhooks", {"createdAt": "created_at", "updatedAt": "updated_at"})
-DELIVERY_ORDER = Order("deliveries", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+ORDER = SortOrder("webhooks", {"createdAt": "created_at", "updatedAt": "updated_at"})
+DELIVERY_ORDER = SortOrder("deliveries", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
 
 
 class WebhookView(ApiView):

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.frame.people import Names
+from autotune.access.frame.people import EmailAddresses
 from autotune.access.principal import Principal
 from autotune.core.api import pagination
 from autotune.core.pages import listing
@@ -65,7 +65,7 @@ def exports(request: PageRequest) -> HttpResponse:
 def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
     """Build the rows of exports, with the names of tasks and creators that the principal may see."""
     page_exports = list(exports)
-    names = Names(principal, [export.created_by_id for export in page_exports])
+    names = EmailAddresses(principal, [export.created_by_id for export in page_exports])
     task_ids = {str(export.query["taskId"]) for export in page_exports if "taskId" in export.query}
     tasks = results_names.names_of("task", Task.objects.visible_to(principal), task_ids)
     return [

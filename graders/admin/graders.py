@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core.admin import figures
-from autotune.core.admin.base import OnPages, PublicIdSearch, Record
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import anchor, badge, linked, list_url, moment
 from autotune.core.admin.lists import named
 from autotune.core.pages.formats import brief
@@ -50,7 +50,7 @@ class TroubleFilter(admin.SimpleListFilter):
 
 
 @admin.register(Grader)
-class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
+class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.ModelAdmin):
     kind = "grader"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "graderv": "versions__pk"})
     page_name = "grader"

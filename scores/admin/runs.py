@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from autotune.core.admin.actions import confirmed, pks, tell
-from autotune.core.admin.base import OnPages, plain
+from autotune.core.admin.base import ProductPageMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
 from autotune.core.admin.lists import CreatedWithin
 from autotune.core.pages import formats
@@ -73,7 +73,7 @@ def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Q
 
 
 @admin.register(WorkflowRun)
-class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
+class WorkflowRunAdmin(ProductPageMixin, Of, admin.ModelAdmin):
     kind = "run"
     page_name = "workflow_run"
     search_help_text = Of.search_help_text % "run_…, comp_…, task_…, grader_… or org_…"

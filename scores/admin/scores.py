@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from autotune.core import ids
-from autotune.core.admin.base import OnPages, TextForSuperusers, plain
+from autotune.core.admin.base import ProductPageMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
 from autotune.core.admin.lists import CreatedWithin
 from autotune.core.pages import formats
@@ -18,7 +18,7 @@ from scores.results import privacy
 
 
 @admin.register(Score)
-class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
+class ScoreAdmin(ProductPageMixin, Of, SuperuserTextMixin, admin.ModelAdmin):
     kind = "score"
     page_name = "score"
     finds = MappingProxyType({**Of.finds, "run": "run_id", "graderv": "grader_version_id"})

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from autotune.core.clock import database_now
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from scores.engine import pulses, rewards
 from scores.engine.materials import Facts
@@ -207,7 +207,7 @@ def _write(reward_rows: Sequence[Reward]) -> None:
     Reward.objects.bulk_create(changed, update_conflicts=True, unique_fields=["completion"], update_fields=_CHANGEABLE)
     for kind, failed in ((EventKind.SCORE_COMPLETED, False), (EventKind.SCORE_FAILED, True)):
         events = [
-            Emitted(reward.organization_id, reward.pk)
+            EmittedEvent(reward.organization_id, reward.pk)
             for reward in changed
             if (reward.value is None) == failed and reward.source != Source.EVALUATION
         ]

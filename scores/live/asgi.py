@@ -18,7 +18,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from autotune.access.audit import trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.core import errors
 from autotune.core.api import problems
 from autotune.core.api.operations import read_query, require_json
@@ -85,12 +85,12 @@ class Live:
         if passed.status_code == PASSED:
             response = await self._held(request, receive, arrived)
         elif request.path_info != HEALTH:
-            await self._note(Call(request, trail.address_of(request)), response.status_code)
+            await self._note(AuditedCall(request, trail.address_of(request)), response.status_code)
         await _send(send, response, dict(passed.items()))
 
     async def _held(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
         """Answer a call, and count it among those that this process holds until then."""
-        event = Call(request, trail.address_of(request))
+        event = AuditedCall(request, trail.address_of(request))
         arriving = Arriving(receive, self._room)
         answer: bytes | AutotuneError = b""
         rejections: list[AutotuneError] = []
@@ -107,7 +107,7 @@ class Live:
             return problems.answer(answer, request)
         return HttpResponse(answer, content_type="application/json")
 
-    async def _answer(self, event: Call, arriving: Arriving, arrived: float) -> bytes | AutotuneError:
+    async def _answer(self, event: AuditedCall, arriving: Arriving, arrived: float) -> bytes | AutotuneError:
         """raises  AutotuneError before the call has begun; later errors are returned, and are in the audit log"""
         request = event.request
         if request.path_info == HEALTH and request.method in ("GET", "HEAD"):

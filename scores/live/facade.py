@@ -17,7 +17,7 @@ from django.conf import settings
 
 from autotune.access import commits
 from autotune.access.audit import trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.access.principal import Principal
 from autotune.access.throttling import rates
 from autotune.access.throttling.throttles import failure_rate, subject_of_address
@@ -54,7 +54,7 @@ class Ask:
     raw: bytes
     address: str
     reward_key: str | None = None
-    audited: Call | None = None
+    audited: AuditedCall | None = None
     arrived: float = field(default_factory=time.monotonic)
     endpoint: RewardEndpoint | None = None
     samples: list[Sample] = field(default_factory=list)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView, find_for
 from autotune.core import ids
 from autotune.core.api.etags import conditional
-from autotune.core.api.operations import Answer, operation
+from autotune.core.api.operations import OperationResponse, operation
 from autotune.core.connections import has_left
 from scores.intake import batches, submission
 from scores.intake.requests import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
@@ -44,7 +44,7 @@ class CompletionsView(ApiView):
         summary="Submit a completion", resource="completions", action="create", body=NewCompletion,
         answers={202: Submitted, 200: Submitted}, errors=(409, 410), subject="completion.id",
     )  # fmt: skip
-    def post(self, request: Request, body: NewCompletion) -> Answer:
+    def post(self, request: Request, body: NewCompletion) -> OperationResponse:
         """Send exactly one of `prompt`, `messages` and `variables`. A repeated `externalId` with equal content returns
         the first object with `existing: true` and 200; with other content it is 409."""
         result = submission.submit(self.principal, {0: body}, alone=True)
@@ -52,7 +52,7 @@ class CompletionsView(ApiView):
         out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
         first_run, status = (runs[0], "scoring") if runs else (None, "ungraded")
         submitted = Submitted(out, result.estimate_ms, first_run, runs, status, completion.existing)
-        return Answer(submitted, 200 if completion.existing else 202)
+        return OperationResponse(submitted, 200 if completion.existing else 202)
 
 
 class CompletionBatchView(ApiView):
@@ -60,7 +60,7 @@ class CompletionBatchView(ApiView):
         summary="Submit completions", resource="completions", action="create", body=NewBatch, query=BatchQuery,
         converts=False, items="completions", answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
     )  # fmt: skip
-    def post(self, request: Request, body: Any, query: BatchQuery) -> Answer:
+    def post(self, request: Request, body: Any, query: BatchQuery) -> OperationResponse:
         """An invalid item invalidates the whole batch; the errors have a pointer for each. With `partial=true` the
         valid items are stored and the response is 207 with the errors of the others."""
         items, malformed, priority = batches.read(body)
@@ -71,8 +71,10 @@ class CompletionBatchView(ApiView):
                 [_refused_out(refusal) for refusal in result.refused],
                 result.estimate_ms,
             )
-            return Answer(partly, 207)
-        return Answer(BatchSubmitted([_taken_out(completion) for completion in result.stored], result.estimate_ms), 202)
+            return OperationResponse(partly, 207)
+        return OperationResponse(
+            BatchSubmitted([_taken_out(completion) for completion in result.stored], result.estimate_ms), 202
+        )
 
 
 class CompletionView(ApiView):

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType, structs
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from scores.models import Reward, WorkflowRun
 from scores.results.scores import ScoreOut
 from scores.results.waiting_responses import WaitingForOut
@@ -146,7 +146,7 @@ def reward_out(reward: Reward | None) -> RewardOut | None:
 
 def completion_out(completion: Completion, reward: Reward | None, runs: Sequence[WorkflowRun]) -> CompletionOut:
     """Convert a completion to its response. `runs` are in the order in which their ids are shown."""
-    text = Legible(completion)
+    text = LegibleRow(completion)
     prompt, response, messages, metadata = text.prompt, text.response, text.messages, text.metadata
     return CompletionOut(
         id=completion.public_id,

@@ -34,7 +34,7 @@ from scores.states import ENDED, CompletionStatus, Purpose
 from tasks import sharing
 from tasks.models import Completion
 
-ORDER = pagination.Order("completions", {"createdAt": "id"})
+ORDER = pagination.SortOrder("completions", {"createdAt": "id"})
 
 
 def read_completion(principal: Principal, completion_id: UUID) -> CompletionOut:

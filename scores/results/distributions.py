@@ -20,7 +20,7 @@ from django.db.models.functions import Least
 from msgspec import structs
 
 from autotune.core import fixedpoint
-from autotune.core.fixedpoint import Moments, Units
+from autotune.core.fixedpoint import FixedPointUnits, Moments
 from scores.counters import bins, ranks, spread
 from scores.models import Score
 from scores.results import completion_filters, filters
@@ -120,7 +120,7 @@ def _floor(selection: Selection) -> UUID | None:
 def _grid(scores: Any, bounds: Q) -> list[_Step]:
     """The steps that have scores, in order."""
     within = bounds or None
-    place = ExpressionWrapper(Units(F("value")) / bins.STEP, BigIntegerField())
+    place = ExpressionWrapper(FixedPointUnits(F("value")) / bins.STEP, BigIntegerField())
     sums = fixedpoint.sums("value", filter=within)
     rows = (
         scores.order_by()

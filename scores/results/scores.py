@@ -11,7 +11,7 @@ from autotune.access.views import find
 from autotune.core import clock, ids
 from autotune.core.api import pagination
 from autotune.core.api.operations import ApiStruct
-from autotune.core.api.pagination import Order, PageQuery, Pagination
+from autotune.core.api.pagination import PageQuery, Pagination, SortOrder
 from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.crypto.fields import encrypted
 from autotune.core.errors import Gone
@@ -29,7 +29,7 @@ COLUMNS = (
     "calibrated_value", "calibrated_map_id", "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
 ALWAYS_BEARABLE = 100  # this many scores with the longest reasoning (64 Ki characters) fit on a page
-ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
+ORDER = SortOrder("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
 
 
 class ScaleOut(ApiStruct):

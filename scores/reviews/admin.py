@@ -15,9 +15,9 @@ from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.admin import figures
 from autotune.core.admin.actions import each
-from autotune.core.admin.base import OnPages, PublicIdSearch, TextForSuperusers, plain
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from autotune.core.errors import AutotuneError, Conflict
 from autotune.core.pages import formats
 from graders.models import Grader
@@ -96,7 +96,7 @@ class ClaimFilter(admin.SimpleListFilter):
 
 
 @admin.register(Review)
-class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.ModelAdmin):
+class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "rev"
     page_name = "review"
     finds = MappingProxyType(

@@ -15,7 +15,7 @@ from django.db.models import Q
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from graders.verdicts import Verdict
 from scores.engine import timeline, transitions, waits
@@ -47,7 +47,9 @@ def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) ->
     _wait([(run, judged[run.pk]) for run in runs], now, expires)
     reviews = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
     Review.objects.bulk_create(reviews)
-    outbox.emit(EventKind.REVIEW_REQUESTED, [Emitted(row.organization_id, row.pk, requested(row)) for row in reviews])
+    outbox.emit(
+        EventKind.REVIEW_REQUESTED, [EmittedEvent(row.organization_id, row.pk, requested(row)) for row in reviews]
+    )
     return {run.pk for run in runs}
 
 

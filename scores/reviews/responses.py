@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from graders import versions
 from graders.scales import Scale
 from scores.models import Review
@@ -91,7 +91,7 @@ def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
     completion = review.completion
     sight.judges.meet_those_of([review])
     dimensions: Any = review.dimensions if sight.dimensions(review) else None
-    text, texts = Legible(review), Legible(completion)
+    text, texts = LegibleRow(review), LegibleRow(completion)
     reasoning, explanation = text.reasoning if sight.reasoning(review) else None, text.explanation
     prompt, messages, response = texts.prompt, texts.messages, texts.response
     return ReviewDetailOut(

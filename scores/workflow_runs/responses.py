@@ -7,7 +7,7 @@ from typing import Final
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from autotune.core.pages import sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
@@ -120,7 +120,7 @@ def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
     """Return a failure as this reader may see it: the run's message, if they may read it, and what to change."""
     own_message = ""
     if run is not None and sight.failure(code, run.grader_id):
-        text = Legible(run)
+        text = LegibleRow(run)
         own_message = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
     return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
 

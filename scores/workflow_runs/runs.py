@@ -20,7 +20,7 @@ from scores.workflow_runs.requests import RetryRuns, RunQuery
 from scores.workflow_runs.responses import WorkflowRunOut, WorkflowRunPage, run_out
 from tasks.models import Completion, PanelMember, Task
 
-ORDER = pagination.Order("workflow-runs", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+ORDER = pagination.SortOrder("workflow-runs", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
 MAX_TASKS = 100
 
 

@@ -75,7 +75,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: Any = None) -> Any:
         oidc_provider = super().get_provider(request, provider, client_id)
-        oidc_provider.oauth2_adapter_class = import_string("autotune.access.accounts.oidc.Provider")
+        oidc_provider.oauth2_adapter_class = import_string("autotune.access.accounts.oidc.OIDCAdapter")
         return oidc_provider
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> Any:

@@ -12,10 +12,10 @@ from autotune.access.models import ApiKey
 from autotune.access.requests import KeyPatch, KeyQuery, KeyRotation, NewKey
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 
 RESOURCE = "keys"
-ORDER = Order("api-keys", {"createdAt": "created_at", "name": "name"})
+ORDER = SortOrder("api-keys", {"createdAt": "created_at", "name": "name"})
 
 
 class KeyView(ApiView):

@@ -10,11 +10,11 @@ from autotune.access.models import Membership
 from autotune.access.requests import Invitation, MemberPatch, MemberQuery
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 from autotune.core.errors import NotFound
 
 RESOURCE = "members"
-ORDER = Order("members", {"createdAt": "created_at"})
+ORDER = SortOrder("members", {"createdAt": "created_at"})
 
 
 class Members(ApiView):

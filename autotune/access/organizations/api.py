@@ -9,10 +9,10 @@ from autotune.access.organizations import lifecycle
 from autotune.access.requests import NewOrganization, OrganizationPatch
 from autotune.access.views import ApiView, find
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, PageQuery, page
+from autotune.core.api.pagination import PageQuery, SortOrder, page
 
 RESOURCE = "organizations"
-ORDER = Order("organizations", {"createdAt": "created_at", "name": "name"})
+ORDER = SortOrder("organizations", {"createdAt": "created_at", "name": "name"})
 
 
 class Organizations(ApiView):

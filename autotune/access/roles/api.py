@@ -10,11 +10,11 @@ from autotune.access.requests import NewRole, RolePatch
 from autotune.access.roles import custom
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, PageQuery, page
+from autotune.core.api.pagination import PageQuery, SortOrder, page
 from autotune.core.errors import Forbidden
 
 RESOURCE = "roles"
-ORDER = Order("roles", {"createdAt": "created_at", "name": "name"}, default="createdAt")
+ORDER = SortOrder("roles", {"createdAt": "created_at", "name": "name"}, default="createdAt")
 
 
 class Roles(ApiView):

@@ -15,7 +15,7 @@ SCHEMES = ("redis", "rediss")
 PROBED, PROBED_S = "autotune:broker:probed", 60
 
 
-class QoS(redis.QoS):
+class RedisQoS(redis.QoS):
     """The acknowledgements of a channel, which need no connection once it is lost."""
 
     def restore_visible(self, *args: Any, **options: Any) -> None:
@@ -31,8 +31,8 @@ class QoS(redis.QoS):
             super().ack(delivery_tag)
 
 
-class Channel(redis.Channel):
-    QoS = QoS
+class RedisChannel(redis.Channel):
+    QoS = RedisQoS
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -43,12 +43,12 @@ class Channel(redis.Channel):
             raise ConnectionError(f"Redis takes no writes: {exc}") from exc
 
 
-class Transport(redis.Transport):
-    Channel = Channel
+class RedisTransport(redis.Transport):
+    Channel = RedisChannel
     connection_errors = (*redis.Transport.connection_errors, OutOfMemoryError, ReadOnlyError)
 
 
 def register() -> None:
     """Register this transport for `redis://` and `rediss://`."""
     for scheme in SCHEMES:
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
+        TRANSPORT_ALIASES[scheme] = f"{__name__}:RedisTransport"

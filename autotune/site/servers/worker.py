@@ -24,10 +24,10 @@ from gunicorn import util
 from gunicorn.workers.gthread import ThreadWorker
 
 from autotune.core import garbage, memory
-from autotune.site.servers.arriving import Arriving
+from autotune.site.servers.arriving import PartialRequest
 from autotune.site.servers.quiet_connections import QuietConnections, open_file_limit
 from autotune.site.servers.timed_socket import TimedSocket
-from autotune.site.servers.web_connections import Connection, Places, has_bytes
+from autotune.site.servers.web_connections import ClosingOrder, Connection, has_bytes
 
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
 MAX_HELD: Final = 64 * 2**20  # bytes of all requests that arrive in this process, until threads have them
@@ -47,11 +47,11 @@ class PatientWorker(ThreadWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.keepalived_conns = Places()
+        self.keepalived_conns = ClosingOrder()
         self.max_keepalived = self.worker_connections  # at the limit, this class closes quiet connections instead
-        self.arriving = Places()
-        self.bodies_waiting = Places()  # large bodies, until a thread may read the rest
-        self.lingering = Places()
+        self.arriving = ClosingOrder()
+        self.bodies_waiting = ClosingOrder()  # large bodies, until a thread may read the rest
+        self.lingering = ClosingOrder()
         self.bodies = 0  # large bodies that threads read
         self.max_bodies = max(1, self.cfg.threads // SHARE_OF_BODIES)
         self.held_bytes = 0  # bytes of requests that no thread has
@@ -103,7 +103,7 @@ class PatientWorker(ThreadWorker):
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
             return
-        conn.early = Arriving()
+        conn.early = PartialRequest()
         if conn.parser is not None:  # which may have read ahead into this request
             conn.early.received += conn.parser.unreader.take_buffered()
         if conn.early.received and conn.early.is_enough():
@@ -167,7 +167,7 @@ class PatientWorker(ThreadWorker):
             self.leave(following)
             self.dispatch(following)
 
-    def hold(self, conn: Connection, place: Places, seconds: float) -> None:
+    def hold(self, conn: Connection, place: ClosingOrder, seconds: float) -> None:
         """Let the connection wait as a quiet one, and close it after `seconds`."""
         conn.timeout = time.monotonic() + seconds
         conn.place = place
@@ -233,7 +233,7 @@ class PatientWorker(ThreadWorker):
     def handle(self, conn: Connection) -> Any:
         if self.cfg.is_ssl:
             return super().handle(conn)
-        early, conn.early = conn.early or Arriving(), None
+        early, conn.early = conn.early or PartialRequest(), None
         conn.init()
         conn.data_ready = True
         conn.parser.unreader.unread(bytes(early.received))

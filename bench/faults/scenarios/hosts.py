@@ -7,7 +7,7 @@ from pathlib import Path
 import redis as redis_client
 
 from autotune.site.local import launch
-from autotune.site.local.supervisor import Process, SupervisorError
+from autotune.site.local.supervisor import SupervisedProcess, SupervisorError
 
 from ..api import Api
 from ..report import Result
@@ -143,4 +143,4 @@ def _status_with_another_key(system: System) -> int | None:
     """The exit status of a worker with another master key under the same id; None if it runs for STARTS_S."""
     process = next(candidate for candidate in launch.server_processes(system.env) if candidate.name == "worker")
     env = {**process.env, "AUTOTUNE_ENCRYPTION_KEYS": "k1:" + "0d" * 32, "AUTOTUNE_ENCRYPTION_KEYS_FILE": ""}
-    return system.keeper.status_of(Process("wrong-key", process.command, env=env, cwd=process.cwd), STARTS_S)
+    return system.keeper.status_of(SupervisedProcess("wrong-key", process.command, env=env, cwd=process.cwd), STARTS_S)

@@ -2,7 +2,7 @@
 
 import sys
 
-from autotune.site.local.supervisor import Process
+from autotune.site.local.supervisor import SupervisedProcess
 
 from .. import ROOT
 from ..report import Result
@@ -27,7 +27,7 @@ def rivals(stage: Stage, result: Result) -> None:
         system.add_worker(name)
     for name in sweepers:
         env = system.env | {"DJANGO_SETTINGS_MODULE": "autotune.settings"}
-        system.keeper.start(Process(name, (sys.executable, "-m", "bench.faults.sweeping"), env=env, cwd=ROOT))
+        system.keeper.start(SupervisedProcess(name, (sys.executable, "-m", "bench.faults.sweeping"), env=env, cwd=ROOT))
     try:
         system.keeper.wait_for(lambda: all(map(system.keeper.ready, extra)), "the start of more workers", 90)
         grader = {"latency_ms": LATENCY_MS}

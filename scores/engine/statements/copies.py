@@ -16,7 +16,7 @@ from django.db.models import F
 from autotune.core import ids
 from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline
@@ -132,7 +132,7 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     )
     outbox.emit(
         EventKind.SCORE_COMPLETED,
-        [Emitted(run.organization_id, run.completion_id) for run in runs if run.panel_size == 1],
+        [EmittedEvent(run.organization_id, run.completion_id) for run in runs if run.panel_size == 1],
     )
     for run in runs:
         run.status, run.completed_at, run.waits_for, run.reuses, run.wake_at = RunStatus.COMPLETED, now, "", None, None

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 
 from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline, transitions, waits
 from scores.engine.statements import Failed, Paused, Saved, Success
@@ -62,7 +62,7 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     outbox.emit(
         EventKind.SCORE_COMPLETED,
         [
-            Emitted(success.run.organization_id, success.run.completion_id)
+            EmittedEvent(success.run.organization_id, success.run.completion_id)
             for success in sole
             if origins[success.run.run_id]["source"] != Source.EVALUATION
         ],

@@ -54,7 +54,7 @@ def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> H
     erasures = Erasure.objects.visible_to(principal).order_by("-pk")
     hold_rows, erasure_rows = list(holds[: SHOWN + 1]), list(erasures[: SHOWN + 1])
     creator_ids = [*(row.created_by_id for row in hold_rows), *(row.created_by_id for row in erasure_rows)]
-    names = people.Names(principal, creator_ids)
+    names = people.EmailAddresses(principal, creator_ids)
     context = {
         "title": "Retention",
         "crumbs": places.crumbs(),

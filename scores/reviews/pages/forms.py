@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django import forms
 
-from autotune.access.frame.people import Names
+from autotune.access.frame.people import EmailAddresses
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm
 from scores.models import Review
@@ -41,5 +41,5 @@ class DecisionForm(BodyForm):
 def people(principal: Principal, reviews: Iterable[Review]) -> dict[UUID, str]:
     """Name the people who claimed or decided: `you`, the address of a member whom the reader may see, else the id."""
     user_ids = {pk for review in reviews for pk in (review.claimed_by_id, review.decided_by_id) if pk}
-    names = Names(principal, user_ids)
+    names = EmailAddresses(principal, user_ids)
     return {pk: names.of(pk) for pk in user_ids}

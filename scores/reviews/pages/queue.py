@@ -94,7 +94,7 @@ def _reviews_of_tab(reviews: ReviewQuerySet, show: str, principal: Principal) ->
 
 
 def _page(
-    principal: Principal, list_request: ListRequest[ReviewQuery], reviews: ReviewQuerySet, order: pagination.Order
+    principal: Principal, list_request: ListRequest[ReviewQuery], reviews: ReviewQuerySet, order: pagination.SortOrder
 ) -> tuple[list[Review], Pagination]:
     try:
         matching = access.filtered(reviews, list_request.query, principal).defer("reasoning", "details", "explanation")
