@@ -15,7 +15,7 @@ from autotune.core.clock import database_now
 from graders import credentials, registry, responses, versions
 from graders.health import reports, verification
 from graders.models import Grader
-from graders.requests import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
+from graders.requests import GraderIn, GraderPatch, GraderQuery, SecretRotationIn, StatsQuery
 from graders.statistics import reports as statistics_reports
 from graders.statistics.marketplace import PublicFigures
 
@@ -121,13 +121,13 @@ class GraderRotateSecret(GraderView):
         summary="Create a new secret, shown once. The previous one stays valid for a grace period.",
         resource=RESOURCE,
         action="update",
-        body=RotateIn,
+        body=SecretRotationIn,
         needs_body=False,
         answers={200: responses.RotatedSecret},
         errors=(409,),
         secrets=("credentials.sharedSecret",),
     )
-    def post(self, request: Request, grader_id: UUID, body: RotateIn) -> responses.RotatedSecret:
+    def post(self, request: Request, grader_id: UUID, body: SecretRotationIn) -> responses.RotatedSecret:
         grader = self.grader(grader_id, "update")
         secret = credentials.rotate(grader, grace_hours=body.grace_hours, force=bool(body.force))
         return responses.RotatedSecret(responses.credentials_out(grader, secret))

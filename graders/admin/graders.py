@@ -19,7 +19,7 @@ from autotune.core.pages.formats import brief
 from graders.admin.actions import check_health, switch_off, switch_on, verify
 from graders.admin.changes import StatusChangesInline
 from graders.admin.checks import ChecksInline
-from graders.admin.versions import VersionsInline
+from graders.admin.versions import GraderVersionsInline
 from graders.models import (
     Grader,
     GraderCheck,
@@ -69,7 +69,7 @@ class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
     show_full_result_count = False
     ordering = ("-created_at",)
     actions = (verify, check_health, switch_off, switch_on)
-    inlines = (ChecksInline, StatusChangesInline, VersionsInline)
+    inlines = (ChecksInline, StatusChangesInline, GraderVersionsInline)
     fieldsets = (
         (None, {"fields": ("public_id", "organization", "name", "description", "kind", "endpoint", "visibility")}),
         ("State", {"fields": (

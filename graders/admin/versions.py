@@ -11,7 +11,7 @@ from graders.models import (
 )
 
 
-class VersionsInline(NewestRowsInline):
+class GraderVersionsInline(NewestRowsInline):
     model = GraderVersion
     verbose_name_plural = "newest versions"
     fields = ("public_id", "first_seen_at")

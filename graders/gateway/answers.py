@@ -8,8 +8,8 @@ from unicodedata import is_normalized, normalize
 from autotune.core import strictjson
 from autotune.core.pages import sentences
 from graders.gateway.texts import clean
-from graders.gateway.types import Capabilities, Health
-from graders.verdicts import Accepted, Dimension, Failure, Options, Verdict
+from graders.gateway.types import Capabilities, HealthReport
+from graders.verdicts import Acceptance, Dimension, Failure, GraderOptions, Verdict
 
 MAX_DIMENSIONS: Final = 64
 MAX_DIMENSION_NAME: Final = 64
@@ -28,7 +28,7 @@ class _Refused(Exception):
 
 
 def parse_score(
-    body: bytes, request_id: str, completion_id: str, options: Options, secrets: Sequence[str] = ()
+    body: bytes, request_id: str, completion_id: str, options: GraderOptions, secrets: Sequence[str] = ()
 ) -> Verdict | Failure:
     """Return the verdict in an answer to POST /score.
 
@@ -42,7 +42,7 @@ def parse_score(
 
 
 def parse_batch(
-    body: bytes, request_id: str, completion_ids: Sequence[str], options: Options, secrets: Sequence[str] = ()
+    body: bytes, request_id: str, completion_ids: Sequence[str], options: GraderOptions, secrets: Sequence[str] = ()
 ) -> dict[str, Verdict | Failure]:
     """Return an entry for every completion of the request, whatever the answer to POST /score/batch contains."""
     try:
@@ -63,7 +63,7 @@ def parse_batch(
     return results
 
 
-def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
+def parse_accepted(body: bytes, request_id: str) -> Acceptance | Failure:
     """Parse the acknowledgement in a 202: the grader accepted the work and will send a callback."""
     try:
         status = _text(_envelope(body, request_id), "status", "")
@@ -71,10 +71,10 @@ def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
             raise _Refused("not_accepted", '/status of an answer with 202 must be "accepted".')
     except _Refused as exc:
         return exc.failure
-    return Accepted()
+    return Acceptance()
 
 
-def parse_health(body: bytes) -> Health | Failure:
+def parse_health(body: bytes) -> HealthReport | Failure:
     """Parse a grader's report about itself in an answer to GET /health. Only `status` is required."""
     try:
         root = _object(body)
@@ -87,7 +87,7 @@ def parse_health(body: bytes) -> Health | Failure:
         if version is not None and len(version) > MAX_VERSION:
             raise _Refused("too_long", f"/version is longer than {MAX_VERSION} characters.")
         capabilities = root.get("capabilities")
-        return Health(status, clean(version) or None if version else None, _capabilities(capabilities))
+        return HealthReport(status, clean(version) or None if version else None, _capabilities(capabilities))
     except _Refused as exc:
         return exc.failure
 
@@ -161,7 +161,7 @@ def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, t
 # --- one result ------------------------------------------------------------------------------------------------------
 
 
-def _result(entry: dict[str, Any], pointer: str, options: Options, secrets: Sequence[str]) -> Verdict:
+def _result(entry: dict[str, Any], pointer: str, options: GraderOptions, secrets: Sequence[str]) -> Verdict:
     error = entry.get("error")
     if error is not None:
         if type(error) is not str:

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from graders import pauses, status
 from graders.guards import bucket, circuit, permits
 from graders.guards.circuit import CallEvent
-from graders.guards.homes import Home
-from graders.guards.permits import Caller
-from graders.guards.rows import Rows
-from graders.guards.state import NOTHING, Circuit, State
-from graders.guards.values import Answered, Permit
+from graders.guards.homes import GuardStore
+from graders.guards.permits import PermitRequest
+from graders.guards.rows import CallSequence
+from graders.guards.state import NOTHING, Circuit, GuardState
+from graders.guards.values import CallReport, Permit
 from graders.models import Grader
 from graders.states import Trouble
 
@@ -32,10 +32,10 @@ class Guard:
 
     def __init__(self, grader: Grader, holder: str) -> None:
         self.holder = holder
-        self._home = Home(grader.pk)
-        self._rows = Rows()
+        self._home = GuardStore(grader.pk)
+        self._rows = CallSequence()
         self._events: list[CallEvent] = []
-        self._answers: list[Answered] = []
+        self._answers: list[CallReport] = []
         self._reported_at = 0.0
         self._want = 0
         self._registered = False
@@ -67,7 +67,7 @@ class Guard:
         if not rate or completions <= 0:
             return completions, None
 
-        def rule(state: State) -> tuple[State, tuple[int, float | None]]:
+        def rule(state: GuardState) -> tuple[GuardState, tuple[int, float | None]]:
             bucket_after, granted, more_at = bucket.take(state.bucket, completions, rate=rate, now=timestamp)
             return replace(state, bucket=bucket_after), (granted, more_at)
 
@@ -80,16 +80,16 @@ class Guard:
         if not rate or completions <= 0:
             return
 
-        def rule(state: State) -> tuple[State, None]:
+        def rule(state: GuardState) -> tuple[GuardState, None]:
             return replace(state, bucket=bucket.give_back(state.bucket, completions, rate=rate)), None
 
         self._change(rule, self._present())
 
     def sent(self) -> int:
-        """Number a call that is sent now, for its `Answered`. No round trip."""
+        """Number a call that is sent now, for its `CallReport`. No round trip."""
         return self._rows.sent()
 
-    def note(self, answers: Sequence[Answered], *, now: datetime) -> Permit | None:
+    def note(self, answers: Sequence[CallReport], *, now: datetime) -> Permit | None:
         """Record the results of calls in the order in which they ended. Each numbered call must be noted once.
 
         This takes a round trip only for a failure, if the circuit is not closed or saw failures, or once a second.
@@ -123,8 +123,8 @@ class Guard:
         self._troubled = Trouble.CIRCUIT in grader.troubles
         self._held_until = grader.held_until
 
-    def _caller(self) -> Caller:
-        return Caller(
+    def _caller(self) -> PermitRequest:
+        return PermitRequest(
             holder=self.holder,
             want=self._want,
             out=self._rows.out,
@@ -153,10 +153,10 @@ class Guard:
         self._events, self._answers, self._reported_at = [], [], at
         self._ask(lambda state: permits.learned(state, self._caller(), events, answers, at), at)
 
-    def _ask(self, rule: Callable[[State], tuple[State, Permit]], at: float) -> None:
+    def _ask(self, rule: Callable[[GuardState], tuple[GuardState, Permit]], at: float) -> None:
         """Apply a rule that returns a permit, and update the grader's row if the rule opened or closed the circuit."""
 
-        def watched(state: State) -> tuple[State, tuple[Permit, Circuit, Circuit]]:
+        def watched(state: GuardState) -> tuple[GuardState, tuple[Permit, Circuit, Circuit]]:
             after, permit = rule(state)
             return after, (permit, state.circuit, after.circuit)
 
@@ -169,10 +169,10 @@ class Guard:
         elif after.phase == "closed" and before.phase != "closed":
             self._close()
 
-    def _change(self, rule: Callable[[State], tuple[State, T]], at: float) -> T:
+    def _change(self, rule: Callable[[GuardState], tuple[GuardState, T]], at: float) -> T:
         """Apply a rule to the shared state. If that was lost, the grader's troubles say that the circuit was open."""
 
-        def careful(state: State) -> tuple[State, T]:
+        def careful(state: GuardState) -> tuple[GuardState, T]:
             is_lost = self._troubled and not state.is_known
             return rule(replace(state, circuit=circuit.doubtful()) if is_lost else state)
 

@@ -17,11 +17,11 @@ from django.db import IntegrityError, connection, transaction
 from msgspec.structs import replace
 
 from autotune.core.redis import attempt
-from graders.guards.state import STALE_S, State, decode, encode, from_row, to_row
+from graders.guards.state import STALE_S, GuardState, decode, encode, from_row, to_row
 from graders.models import GraderGuard
 
 T = TypeVar("T")
-Rule = Callable[[State], tuple[State, T]]
+Rule = Callable[[GuardState], tuple[GuardState, T]]
 
 MAX_TRIES: Final = 200  # each failed try is another process's success, so one change never needs this many
 COMPARE_AND_SET: Final = """
@@ -32,7 +32,7 @@ return 1
 """
 
 
-class Home:
+class GuardStore:
     """The stored state of one grader's guard. It caches the last state, so most changes take one round trip."""
 
     def __init__(self, grader_id: UUID) -> None:
@@ -84,5 +84,5 @@ def _need_not_be_durable() -> None:
             cursor.execute("set local synchronous_commit to off")
 
 
-def _at(state: State, now: float) -> State:
+def _at(state: GuardState, now: float) -> GuardState:
     return replace(state, at=max(now, state.at))

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from graders import pauses
 from graders.guards import circuit, sizes, slots
 from graders.guards.circuit import CallEvent
-from graders.guards.state import State
-from graders.guards.values import Answered, Permit
+from graders.guards.state import GuardState
+from graders.guards.values import CallReport, Permit
 
 HALF_OPEN_WAIT_S: Final = 2.0  # how long the others wait before they check whether the probe succeeded
 
 
-class Caller(Struct, frozen=True):
+class PermitRequest(Struct, frozen=True):
     """A holder that asks for a permit, and the grader's limits.
 
     want, out  calls that it wants in progress, and that are in progress
@@ -31,7 +31,7 @@ class Caller(Struct, frozen=True):
     lease_s: float
 
 
-def allowed(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
+def allowed(state: GuardState, caller: PermitRequest, now: float) -> tuple[GuardState, Permit]:
     """Register or renew the caller's share; return the new state and what the caller may send."""
     if caller.want:
         state = replace(state, circuit=circuit.due(state.circuit, now))
@@ -45,8 +45,8 @@ def allowed(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
 
 
 def learned(
-    state: State, caller: Caller, events: Sequence[CallEvent], answers: Sequence[Answered], now: float
-) -> tuple[State, Permit]:
+    state: GuardState, caller: PermitRequest, events: Sequence[CallEvent], answers: Sequence[CallReport], now: float
+) -> tuple[GuardState, Permit]:
     """Apply the results of calls; return the new state and what the caller may send then."""
     judged = circuit.judge(
         state.circuit,
@@ -59,7 +59,7 @@ def learned(
     return allowed(replace(state, circuit=judged, batch=sizes.learn(state.batch, answers, caller.most)), caller, now)
 
 
-def _share(state: State, caller: Caller, want: int, now: float) -> tuple[State, Permit]:
+def _share(state: GuardState, caller: PermitRequest, want: int, now: float) -> tuple[GuardState, Permit]:
     holders, room = slots.renew(state.holders, caller.holder, want=want, out=caller.out, limit=caller.limit, now=now)
     permit = Permit(
         slots=room,
@@ -70,12 +70,12 @@ def _share(state: State, caller: Caller, want: int, now: float) -> tuple[State, 
     return replace(state, holders=holders), permit
 
 
-def _held(state: State, caller: Caller, until: float, now: float) -> tuple[State, Permit]:
+def _held(state: GuardState, caller: PermitRequest, until: float, now: float) -> tuple[GuardState, Permit]:
     state, permit = _share(state, caller, 0, now)
     return state, replace(permit, hold_until=datetime.fromtimestamp(until, UTC), hold_reason=pauses.CIRCUIT_OPEN)
 
 
-def _probing(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
+def _probing(state: GuardState, caller: PermitRequest, now: float) -> tuple[GuardState, Permit]:
     """Let one caller probe, within the grader's concurrency; the others wait a moment."""
     shared, permit = _share(state, caller, 1, now)
     probed = circuit.probe(state.circuit, caller.holder, lease_s=caller.lease_s, now=now) if permit.slots else None

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from graders.guards.state import Holder
+from graders.guards.state import CallingDrain
 
 LEASE_S: Final = 15.0  # after it, the slots of a holder that was killed are free
 
-Holders = dict[str, Holder]
+Holders = dict[str, CallingDrain]
 
 
 def shares(wants: Mapping[str, int], limit: int) -> dict[str, int]:
@@ -31,7 +31,7 @@ def renew(holders: Holders, holder: str, *, want: int, out: int, limit: int, now
     slots = max(0, min(share, limit - sum(other.held for other in rest.values())))
     if want == 0 and out == 0:
         return rest, 0
-    return rest | {holder: Holder(now + LEASE_S, want, max(slots, out))}, slots
+    return rest | {holder: CallingDrain(now + LEASE_S, want, max(slots, out))}, slots
 
 
 def live(holders: Holders, holder: str, now: float) -> Holders:

@@ -24,7 +24,7 @@ class Permit(Struct, frozen=True):
     others: int = 0
 
 
-class Answered(Struct, frozen=True):
+class CallReport(Struct, frozen=True):
     """The result of one call.
 
     ok      False: a failure that counts for the circuit

@@ -11,16 +11,16 @@ from django.core import signing
 
 from autotune.core.connections import release
 from graders import targets
-from graders.gateway.types import GraderTarget, Health
+from graders.gateway.types import GraderTarget, HealthReport
 from graders.health import verification
-from graders.health.checks import Check
-from graders.health.verification import Probe
+from graders.health.checks import CheckResult
+from graders.health.verification import VerificationResult
 from graders.models import Grader
 
 TICKET_FOR_S: Final = 60
 
 
-def begin(grader: Grader) -> tuple[Probe, str]:
+def begin(grader: Grader) -> tuple[VerificationResult, str]:
     """Call /health; return the probe and the ticket for the next step. If the ticket is '', verification has ended.
 
     raises  as verification.verify
@@ -34,7 +34,7 @@ def begin(grader: Grader) -> tuple[Probe, str]:
     return probe, ""
 
 
-def go_on(grader: Grader, ticket: str) -> Probe:
+def go_on(grader: Grader, ticket: str) -> VerificationResult:
     """Finish the verification whose first step the ticket holds; without a valid ticket, start over.
 
     raises  as verification.verify
@@ -56,11 +56,13 @@ def _salt(grader: Grader, target: GraderTarget) -> str:
     return f"graders.verifying.{grader.pk}.{target.current.key_id}.{target.base_url}"
 
 
-def _plain(probe: Probe) -> dict[str, Any]:
+def _plain(probe: VerificationResult) -> dict[str, Any]:
     assert probe.health is not None  # else it would not go on
     checks = [[check.name, check.passed, check.detail, check.latency_ms, check.clock_skew_s] for check in probe.checks]
     return {"checks": checks, "health": [probe.health.status, probe.health.version], "keys": sorted(probe.key_ids)}
 
 
-def _probe(plain: dict[str, Any]) -> Probe:
-    return Probe(tuple(Check(*row) for row in plain["checks"]), Health(*plain["health"]), frozenset(plain["keys"]))
+def _probe(plain: dict[str, Any]) -> VerificationResult:
+    return VerificationResult(
+        tuple(CheckResult(*row) for row in plain["checks"]), HealthReport(*plain["health"]), frozenset(plain["keys"])
+    )

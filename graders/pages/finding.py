@@ -18,7 +18,7 @@ RESOURCE = "endpoint_graders"
 
 
 @dataclass(frozen=True, slots=True)
-class May:
+class GraderPermissions:
     """What the person may do with the grader."""
 
     update: bool
@@ -32,10 +32,10 @@ def find(principal: Principal, grader_id: UUID, action: str = "read") -> Grader:
     return grader
 
 
-def may(principal: Principal, grader: Grader) -> May:
+def may(principal: Principal, grader: Grader) -> GraderPermissions:
     """Return what the person may do with the grader."""
     row = Grader.objects.live().filter(pk=grader.pk)
-    return May(row.allowed(principal, "update").exists(), row.allowed(principal, "delete").exists())
+    return GraderPermissions(row.allowed(principal, "update").exists(), row.allowed(principal, "delete").exists())
 
 
 def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict[str, Any]:

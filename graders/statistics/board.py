@@ -29,7 +29,7 @@ Circuit = Literal["closed", "open", "half_open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class GraderMeasurements:
     """The measured figures of a grader over WINDOW. A share or latency without data is None.
 
     trend  the 99th percentile of the latency in ms for each POINT, oldest first; None where nothing was scored
@@ -54,7 +54,7 @@ class Measured:
         return self.errors / attempts if attempts else None
 
 
-def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, Measured]:
+def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, GraderMeasurements]:
     """Return the measured figures of each grader."""
     now = now or timezone.now()
     first = floor_to(POINT, now - WINDOW + POINT)
@@ -114,14 +114,14 @@ def _remember(hours: dict[tuple[UUID, datetime], _Hour], first: datetime) -> Non
     _hour_cache.update(hours)
 
 
-def _summed(by_hour: _Hours, hours: list[datetime]) -> Measured:
+def _summed(by_hour: _Hours, hours: list[datetime]) -> GraderMeasurements:
     total = _Hour()
     for hour in by_hour.values():
         total.scored, total.errors = total.scored + hour.scored, total.errors + hour.errors
         _add(total.by_bucket, hour.by_bucket)
     p50, p99 = (latencies.percentile(total.by_bucket, share) for share in (0.5, 0.99))
     trend = (latencies.percentile(by_hour.get(hour, _NOTHING).by_bucket, 0.99) for hour in hours)
-    return Measured(total.scored, total.errors, p50, p99, tuple(trend))
+    return GraderMeasurements(total.scored, total.errors, p50, p99, tuple(trend))
 
 
 def _rows(grader_ids: Collection[UUID], since: datetime) -> QuerySet[Any, tuple[Any, ...]]:

@@ -15,7 +15,7 @@ from autotune.core.errors import Unreadable
 from graders.hosted.failures import VERSION_GONE
 from graders.models import Grader
 from graders.states import GraderStatus
-from graders.verdicts import Accepted, Failure
+from graders.verdicts import Acceptance, Failure
 from scores.engine import claims, recording, retries
 from scores.engine.bodies import body_for
 from scores.engine.bodies.interface import Body, CallEnd
@@ -222,7 +222,7 @@ class Drain:
             verdict = end.results[material.item.completion_id]
             if isinstance(verdict, Failure):
                 self._miss(run, verdict, end.call.at)
-            elif isinstance(verdict, Accepted):
+            elif isinstance(verdict, Acceptance):
                 assert end.waits_until is not None  # a 202 to a call without a callback address is a failure
                 self.results.accepted.append(PostponedRun(run, end.waits_for, end.waits_until, "accepted", end.call.at))
             else:

@@ -13,7 +13,7 @@ from msgspec import structs
 from autotune.core import ids
 from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import encrypted
-from graders.verdicts import Failure, Item, Options
+from graders.verdicts import Failure, GraderItem, GraderOptions
 from scores.engine.retries import RetryPolicy
 from tasks import conversations
 from tasks.models import Completion, PanelMember, Task, TaskVersion
@@ -53,7 +53,7 @@ class TaskFacts:
     use_calibration  rewards use calibrated values
     """
 
-    options: Options
+    options: GraderOptions
     policy: RetryPolicy
     review_below: float | None
     use_calibration: bool
@@ -71,7 +71,7 @@ class VersionFacts:
 class Material:
     """A completion as the grader sees it, and the version that its reward follows."""
 
-    item: Item
+    item: GraderItem
     version_id: UUID
 
 
@@ -97,7 +97,7 @@ class Facts:
                 "use_calibration",
             ).get(pk=task_id)
             facts = TaskFacts(
-                Options(task.include_dimensions, task.include_explanation),
+                GraderOptions(task.include_dimensions, task.include_explanation),
                 RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
                 task.review_below_confidence,
                 task.use_calibration,
@@ -206,9 +206,9 @@ def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
     return [(*(UUID(value) for value in row[:3]), *row[3:]) for row in rows]
 
 
-def _item(row: tuple) -> Item:
+def _item(row: tuple) -> GraderItem:
     pk, task_id = row[0], row[1]
     prompt, response, messages, metadata = (
         field.decrypt(pk, value) for field, value in zip(_FIELDS, row[3:], strict=True)
     )
-    return Item(ids.encode("comp", pk), ids.encode("task", task_id), prompt or "", response, messages, metadata)
+    return GraderItem(ids.encode("comp", pk), ids.encode("task", task_id), prompt or "", response, messages, metadata)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from graders import pauses
-from graders.guards import Answered, Guard
+from graders.guards import CallReport, Guard
 from graders.models import Grader
 from graders.verdicts import Failure
 
@@ -25,7 +25,7 @@ class Pace:
     def __init__(self, grader: Grader, now: datetime) -> None:
         self._guard = Guard(grader, secrets.token_hex(8))
         self._grader = grader
-        self._answers: list[Answered] = []
+        self._answers: list[CallReport] = []
         self._tokens_at: datetime | None = None
         self._begun = self._looked = time.monotonic()
         self._held: tuple[datetime, str] | None = None
@@ -105,7 +105,7 @@ class Pace:
         first = failures[0] if failures else None
         ok = len(failures) < items or not all(failure.trips for failure in failures)
         shrink = first is not None and items > 1 and (first.split or (batched and first.code == "timeout"))
-        self._answers.append(Answered(ok=ok, items=items, shrink=shrink, number=number))
+        self._answers.append(CallReport(ok=ok, items=items, shrink=shrink, number=number))
         if first is not None and first.code == "rate_limited" and first.retry_after_s is not None:
             self._hold(now + timedelta(seconds=first.retry_after_s), pauses.RATE_LIMITED)
 

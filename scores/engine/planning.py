@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from graders.verdicts import Failure, Item, Options
+from graders.verdicts import Failure, GraderItem, GraderOptions
 from scores.engine import materials
 from scores.engine.claims import Claimed
 from scores.engine.materials import Facts, Material
@@ -22,7 +22,7 @@ class Planned:
     """
 
     entries: Entries
-    options: Options
+    options: GraderOptions
     version_id: UUID | None = None
 
 
@@ -40,7 +40,7 @@ class Plan:
         size: int,
         *,
         unfit: Callable[[Claimed, Failure], None],
-        split: Callable[[Sequence[Item]], list[list[Item]]],
+        split: Callable[[Sequence[GraderItem]], list[list[GraderItem]]],
     ) -> None:
         self._facts = facts
         self._unfit = unfit
@@ -97,7 +97,7 @@ class Plan:
         """Load texts and build calls from them; runs whose text exceeds the memory limit stay in the queue."""
         texts = materials.load([run.completion_id for run in chunk], self._facts)
         self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
-        groups: dict[tuple[Options, UUID | None], Entries] = {}
+        groups: dict[tuple[GraderOptions, UUID | None], Entries] = {}
         for run in chunk:
             material = texts.get(run.completion_id)
             if isinstance(material, Failure):
@@ -108,7 +108,7 @@ class Plan:
         for (options, version_id), entries in groups.items():
             self._split(entries, options, version_id)
 
-    def _split(self, entries: Entries, options: Options, version_id: UUID | None) -> None:
+    def _split(self, entries: Entries, options: GraderOptions, version_id: UUID | None) -> None:
         if self.size == 1:
             self._ready.extend(Planned([entry], options, version_id) for entry in entries)
             return

@@ -12,9 +12,9 @@ from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes, requests
-from graders.gateway.types import Call, GraderTarget
+from graders.gateway.types import GraderCall, GraderTarget
 from graders.models import Grader
-from graders.verdicts import Failure, Item
+from graders.verdicts import Failure, GraderItem
 from scores.callbacks import registry
 from scores.engine.bodies.interface import CallEnd, OpenCall, Result
 from scores.engine.claims import Claimed
@@ -25,7 +25,7 @@ from scores.engine.planning import Planned
 class Answered(CallEnd):
     """The end of a signed call. `key_id_verified`: id of the secret with which the answer verified, or None."""
 
-    signed: Call | None = None
+    signed: GraderCall | None = None
     key_id_verified: str | None = None
 
 
@@ -35,8 +35,8 @@ class EndpointBody:
     def __init__(self, grader: Grader) -> None:
         self._engine = engine.engine()
         self._engine.abandon()  # an earlier drain of this thread may have left calls
-        self._open: dict[str, tuple[OpenCall, Call]] = {}
-        self._fresh: list[tuple[OpenCall, Call, str]] = []
+        self._open: dict[str, tuple[OpenCall, GraderCall]] = {}
+        self._fresh: list[tuple[OpenCall, GraderCall, str]] = []
         self._refused = grader.auth_failures > 0
         self.take_over(grader)
 
@@ -56,7 +56,7 @@ class EndpointBody:
         """See Body. A service judges only as what it is now."""
         return version_id is None or version_id == self._version_id
 
-    def split(self, items: Sequence[Item]) -> list[list[Item]]:
+    def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         return requests.split_by_size(items)
 
     def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
@@ -99,7 +99,7 @@ class EndpointBody:
         for pair, response in answered:  # read one by one: the drain may read the grader again in between
             yield self._end(*pair, response)
 
-    def _end(self, open_call: OpenCall, call: Call, response: OutboundResponse | OutboundError) -> Answered:
+    def _end(self, open_call: OpenCall, call: GraderCall, response: OutboundResponse | OutboundError) -> Answered:
         outcome = outcomes.interpret(call, self._target, response)
         return Answered(
             open_call,

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from graders import pauses
-from graders.guards import Answered, circuit, slots
+from graders.guards import CallReport, circuit, slots
 from graders.models import Grader
 from graders.states import GraderStatus, Trouble
 
@@ -20,11 +20,11 @@ def row(grader):
 
 
 def good(number):
-    return Answered(ok=True, items=1, number=number)
+    return CallReport(ok=True, items=1, number=number)
 
 
 def failed(number):
-    return Answered(ok=False, items=1, number=number)
+    return CallReport(ok=False, items=1, number=number)
 
 
 def fails(worker, times=5):

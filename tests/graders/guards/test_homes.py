@@ -9,23 +9,34 @@ from django.db import connection
 
 from autotune.core import redis
 from graders.guards import bucket
-from graders.guards.state import NOTHING, Batch, Bucket, Circuit, Holder, State, decode, encode, from_row, to_row
+from graders.guards.state import (
+    NOTHING,
+    BatchSize,
+    CallingDrain,
+    Circuit,
+    GuardState,
+    TokenBucket,
+    decode,
+    encode,
+    from_row,
+    to_row,
+)
 from graders.models import Grader, GraderGuard
 from graders.states import GraderStatus, Trouble
 from tests.factories import GraderFactory
 from tests.graders.guards.workers import Worker
 from tests.support.concurrency import together, until
 
-FULL = State(
+FULL = GuardState(
     at=1_000.0,
     circuit=Circuit(phase="half_open", row=2, window=((995.0, 3, 1),), until=1_010.5, wait_s=20.0, probe="a"),
-    batch=Batch(50, 3),
-    bucket=Bucket(3.5, 999.0),
-    holders={"a": Holder(1_015.0, 16, 8)},
+    batch=BatchSize(50, 3),
+    bucket=TokenBucket(3.5, 999.0),
+    holders={"a": CallingDrain(1_015.0, 16, 8)},
 )
 
 
-@pytest.mark.parametrize("state", [FULL, State(at=1_000.0)], ids=["full", "plain"])
+@pytest.mark.parametrize("state", [FULL, GuardState(at=1_000.0)], ids=["full", "plain"])
 def test_a_state_is_read_as_it_was_written(state):
     assert decode(encode(state), 1_001.0) == state
     assert from_row(json.loads(json.dumps(to_row(state))), 1_001.0) == state

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.guards.slots import LEASE_S, live, renew, shares
-from graders.guards.state import Holder
+from graders.guards.state import CallingDrain
 
 
 class Holding:
@@ -116,7 +116,7 @@ def test_calls_that_are_out_never_exceed_the_limit(moves, limit):
 def test_after_three_rounds_all_have_their_share_whatever_was_held_before(before, limit):
     """A round makes all known, one more takes back what some have too much, and one gives it to the others."""
     world = Holding(limit)
-    world.holders = {name: Holder(LEASE_S, want, held) for name, (want, held) in before.items()}
+    world.holders = {name: CallingDrain(LEASE_S, want, held) for name, (want, held) in before.items()}
     for _ in range(3):
         may = {name: world.ask(name, limit) for name in "abcd"}
     assert may == shares(dict.fromkeys("abcd", limit), limit)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from graders.guards import Answered, Guard
+from graders.guards import CallReport, Guard
 from graders.models import Grader
 
 
@@ -39,5 +39,5 @@ class Worker:
         """Calls that went out together and ended in this order: 'g' good, 'b' bad."""
         numbers = [self.guard.sent() for _ in results]
         return self.note(
-            *(Answered(one == "g", items, shrink, number) for one, number in zip(results, numbers, strict=True))
+            *(CallReport(one == "g", items, shrink, number) for one, number in zip(results, numbers, strict=True))
         )

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from autotune.core import ecmajson
 from graders.gateway import requests
-from graders.verdicts import Item
+from graders.verdicts import GraderItem
 from scores.engine import materials
 from scores.engine.materials import Facts
 from scores.models import Score, WorkflowRun
@@ -132,7 +132,7 @@ def test_c18_an_unreadable_system_prompt_fails_only_its_own_completions(ruled, t
 
 
 def item(text, number=1, system_prompt=None):
-    return Item(f"comp_{number}", "task_1", "p", text, system_prompt=system_prompt)
+    return GraderItem(f"comp_{number}", "task_1", "p", text, system_prompt=system_prompt)
 
 
 def test_c18_the_system_prompt_counts_when_batches_are_split_by_size():
