@@ -37,7 +37,7 @@ def _archive(task: Task) -> None:
     definitions.archive(task)
 
 
-class TaskForm(forms.ModelForm):
+class TaskAdminForm(forms.ModelForm):
     """The admin form of a task. Its organization is not a field, so the form checks that the name is unique in it."""
 
     def clean(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class TaskForm(forms.ModelForm):
         return cleaned
 
 
-class VersionsInline(NewestRowsInline):
+class TaskVersionsInline(NewestRowsInline):
     model = TaskVersion
     verbose_name_plural = "newest versions"
     fields = ("public_id", "aggregation", "members", "created_at")
@@ -78,7 +78,7 @@ class TaskAdmin(InlinesMixin, PublicIdSearchMixin, ProductPageMixin, admin.Model
     kind = "task"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "taskv": "versions__pk"})
     page_name = "task"
-    form = TaskForm
+    form = TaskAdminForm
     list_display = (
         "name", "standing", linked("organization", order="organization__name"), "model_name",
         linked("created_by", "made by"), moment("created_at", "made"), "public_id",
@@ -106,7 +106,7 @@ class TaskAdmin(InlinesMixin, PublicIdSearchMixin, ProductPageMixin, admin.Model
         "text_days", "share_text", "kind", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
-    inlines = (VersionsInline,)
+    inlines = (TaskVersionsInline,)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

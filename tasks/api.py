@@ -11,7 +11,7 @@ from autotune.core.api.operations import operation
 from tasks import definitions
 from tasks.models import Task, TaskVersion
 from tasks.requests import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
-from tasks.responses import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
+from tasks.responses import TaskAnswer, TaskCreated, TaskPage, TaskVersionList, task_out, version_out
 
 ORDER = pagination.SortOrder("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
 VERSION_ORDER = pagination.SortOrder("versions", {"createdAt": "created_at"})
@@ -42,12 +42,12 @@ class TaskList(ApiView):
         resource="tasks",
         action="create",
         body=NewTask,
-        answers={201: TaskMade},
+        answers={201: TaskCreated},
         errors=(409,),
     )
-    def post(self, request: Request, body: NewTask) -> TaskMade:
+    def post(self, request: Request, body: NewTask) -> TaskCreated:
         task = definitions.create(self.principal, body)
-        return TaskMade(task.public_id, task_out(task))
+        return TaskCreated(task.public_id, task_out(task))
 
 
 class TaskDetail(ApiView):

@@ -13,7 +13,7 @@ from exports.pages.words import LAYOUTS
 from exports.requests import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from scores.results import choices as results_choices
 from scores.results.choices import IdField
-from tasks.states import LISTED_SOURCES, Source
+from tasks.states import LISTED_SOURCES, CompletionSource
 
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
 FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
@@ -25,9 +25,9 @@ INCLUDES = {
 }
 SOURCES = {
     "": "API and manual",
-    **{source: source.capitalize() for source in Source.values},
+    **{source: source.capitalize() for source in CompletionSource.values},
     ",".join(LISTED_SOURCES): "All but evaluation",
-    ",".join(Source.values): "All",
+    ",".join(CompletionSource.values): "All",
 }
 STRATEGIES = {
     "best_worst": "Best and worst answer to each prompt",

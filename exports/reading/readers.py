@@ -19,7 +19,7 @@ from scores.results.filters import Selection
 from scores.results.privacy import Sight, telling_dimensions
 from scores.states import Purpose
 from tasks.models import Completion, PanelMember
-from tasks.states import Part
+from tasks.states import PanelPart
 
 MAX_KNOWN = 10_000
 # The score that a completion's first copied score copies. Few completions have one; a partial index holds only those.
@@ -145,7 +145,9 @@ class RewardReader:
         unknown = set(versions) - self.sole_graders.keys()
         if not unknown:
             return
-        members = PanelMember.objects.filter(task_version__in=[UUID(bytes=pk) for pk in unknown], part=Part.SCORING)
+        members = PanelMember.objects.filter(
+            task_version__in=[UUID(bytes=pk) for pk in unknown], part=PanelPart.SCORING
+        )
         panels: dict[bytes, list[bytes]] = {version: [] for version in unknown}
         for version, grader in rows.plain(members.values_list("task_version_id", "grader_id")):
             panels[version].append(grader)

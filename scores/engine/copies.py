@@ -30,7 +30,7 @@ from scores.querysets import RunQuerySet
 from scores.states import FINAL, Purpose, RunStatus, WaitsFor
 from scores.workflow_runs import steps
 from tasks.models import Completion, PanelMember, Task
-from tasks.states import Part
+from tasks.states import PanelPart
 
 logger = logging.getLogger(__name__)
 AT_ONCE: Final = 200  # completions in one transaction
@@ -243,7 +243,7 @@ def _shadow_runs(runs: Sequence[WorkflowRun], deadlines: Mapping[UUID, datetime]
     """The shadow runs that the completions would have if graders had judged them from the start."""
     first_runs = {run.completion_id: run for run in reversed(runs)}
     version_of = dict(Completion.objects.filter(pk__in=first_runs).values_list("pk", "task_version_id"))
-    members = PanelMember.objects.filter(task_version__in=set(version_of.values()), part=Part.SHADOW)
+    members = PanelMember.objects.filter(task_version__in=set(version_of.values()), part=PanelPart.SHADOW)
     graders: dict[UUID, list[UUID]] = {}
     for version_id, grader_id in members.filter(grader__deleted_at=None).values_list("task_version_id", "grader_id"):
         graders.setdefault(version_id, []).append(grader_id)

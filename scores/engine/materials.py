@@ -17,7 +17,7 @@ from graders.verdicts import Failure, GraderItem, GraderOptions
 from scores.engine.retries import RetryPolicy
 from tasks import conversations
 from tasks.models import Completion, PanelMember, Task, TaskVersion
-from tasks.states import Part
+from tasks.states import PanelPart
 
 logger = logging.getLogger(__name__)
 LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
@@ -117,7 +117,7 @@ class Facts:
         unread = unique_ids - self._versions.keys()
         if unread:
             weights: dict[UUID, dict[UUID, float]] = {version_id: {} for version_id in unread}
-            members = PanelMember.objects.filter(task_version_id__in=unread, part=Part.SCORING)
+            members = PanelMember.objects.filter(task_version_id__in=unread, part=PanelPart.SCORING)
             for version_id, grader_id, weight in members.values_list("task_version_id", "grader_id", "weight"):
                 weights[version_id][grader_id] = weight
             versions = TaskVersion.objects.filter(pk__in=unread).values_list("pk", "aggregation")

@@ -21,7 +21,7 @@ from scores.engine.materials import Facts
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import FINAL, Purpose, RunStatus
 from tasks.models import Completion
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 LOOK_BACK = timedelta(minutes=15)
 LOOKED_AT = 500  # runs that one statement of the guard checks
@@ -209,7 +209,7 @@ def _write(reward_rows: Sequence[Reward]) -> None:
         events = [
             EmittedEvent(reward.organization_id, reward.pk)
             for reward in changed
-            if (reward.value is None) == failed and reward.source != Source.EVALUATION
+            if (reward.value is None) == failed and reward.source != CompletionSource.EVALUATION
         ]
         if events:
             outbox.emit(kind, events)

@@ -21,7 +21,7 @@ from scores.intake.storing import TaskPanel, panel_of
 from scores.models import Reward, WorkflowRun
 from scores.states import FINAL, Purpose
 from tasks.models import Completion
-from tasks.states import Part
+from tasks.states import PanelPart
 
 MAX_GENERATION: Final = 32_767
 
@@ -80,13 +80,13 @@ def _runs(completion: Completion, panel: TaskPanel) -> Sequence[WorkflowRun]:
             completion_id=completion.pk,
             task_id=completion.task_id,
             grader_id=grader.pk,
-            purpose=Purpose.SCORE if part == Part.SCORING else Purpose.SHADOW,
-            panel_size=panel.scoring if part == Part.SCORING else 0,
+            purpose=Purpose.SCORE if part == PanelPart.SCORING else Purpose.SHADOW,
+            panel_size=panel.scoring if part == PanelPart.SCORING else 0,
             priority=completion.priority,
             deadline_at=now + timedelta(milliseconds=completion.task.deadline_ms),
             generation=generation,
             created_at=now,
         )
-        for grader, part in sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
+        for grader, part in sorted(panel.graders, key=lambda entry: entry[1] != PanelPart.SCORING)
         if grader.pk not in busy and not grader.deleted_at
     ]

@@ -24,7 +24,7 @@ from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.responses import content_of
-from tasks.states import Part, Source
+from tasks.states import CompletionSource, PanelPart
 
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
@@ -35,7 +35,7 @@ RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "purpose", "panel_size", "status", "priority",
     "attempt", "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
-_PURPOSES = {Part.SCORING.value: Purpose.SCORE.value, Part.SHADOW.value: Purpose.SHADOW.value}
+_PURPOSES = {PanelPart.SCORING.value: Purpose.SCORE.value, PanelPart.SHADOW.value: Purpose.SHADOW.value}
 COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
 # One look-up in the unique index for each pair. For a constant task whose rows all came after the last ANALYZE,
 # PostgreSQL expects one row and would read all of them by another index; for a joined task it expects the average
@@ -77,7 +77,7 @@ class TaskPanel:
 
     @property
     def scoring(self) -> int:
-        return sum(part == Part.SCORING for _, part in self.graders)
+        return sum(part == PanelPart.SCORING for _, part in self.graders)
 
     @property
     def inactive(self) -> Grader | None:
@@ -86,7 +86,7 @@ class TaskPanel:
             (
                 grader
                 for grader, part in self.graders
-                if part == Part.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
+                if part == PanelPart.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
             ),
             None,
         )
@@ -148,7 +148,10 @@ def _closed(draft: Draft, panel: TaskPanel, principal: Principal) -> Refused | N
 
 
 def store(
-    principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], source: Source = Source.API
+    principal: Principal,
+    drafts: Sequence[Draft],
+    panels: dict[UUID, TaskPanel],
+    source: CompletionSource = CompletionSource.API,
 ) -> tuple[list[StoredItem], list[Refused]]:
     """Store the new items, in the caller's transaction; return all stored items, and the refused ones.
 
@@ -253,7 +256,7 @@ def _completion_rows(
     digests: dict[int, bytes],
     panels: dict[UUID, TaskPanel],
     secrets: dict[UUID, Secrets],
-    source: Source,
+    source: CompletionSource,
     now: datetime,
 ) -> Iterable[tuple]:
     """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
@@ -301,7 +304,7 @@ def _run_rows(
         if draft.source is not None:
             status = RunStatus.WAITING
         deadline = (draft.not_before or now) + timedelta(milliseconds=task.deadline_ms)
-        ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
+        ordered = sorted(panel.graders, key=lambda entry: entry[1] != PanelPart.SCORING)
         out.append(
             [
                 (
@@ -311,7 +314,7 @@ def _run_rows(
                     task.pk,
                     grader.pk,
                     _PURPOSES[part],
-                    panel.scoring if part == Part.SCORING else 0,
+                    panel.scoring if part == PanelPart.SCORING else 0,
                     status.value,
                     draft.priority.value,
                     0,
@@ -324,7 +327,7 @@ def _run_rows(
                     now,
                 )
                 for grader, part in ordered
-                if part == Part.SCORING or draft.source is None
+                if part == PanelPart.SCORING or draft.source is None
             ]
         )
     return out

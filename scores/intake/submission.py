@@ -18,7 +18,7 @@ from scores.intake.drafts import Draft, draft, repeated
 from scores.intake.requests import NewCompletion
 from scores.intake.storing import Refused, StoredItem, TaskPanel
 from tasks.models import PanelMember, Task
-from tasks.states import Part, Source, TaskKind
+from tasks.states import CompletionSource, PanelPart, TaskKind
 
 UNREADABLE: Final = "the task's current version cannot be decrypted. Change the task's prompts to replace it."
 
@@ -42,7 +42,7 @@ class _Request:
     priority: str | None
     partial: bool
     alone: bool
-    source: Source
+    source: CompletionSource
 
 
 def submit(
@@ -53,7 +53,7 @@ def submit(
     priority: str | None = None,
     partial: bool = False,
     alone: bool = False,
-    source: Source = Source.API,
+    source: CompletionSource = CompletionSource.API,
 ) -> Intake:
     """Store the items by index, and one run for each grader of their tasks' panels.
 
@@ -174,7 +174,7 @@ def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organizati
     graders: dict[UUID, Grader] = {}
     for submission in drafts:
         for grader, part in panels[submission.task_id].graders:
-            if part == Part.SCORING:
+            if part == PanelPart.SCORING:
                 by_priority = counts.setdefault(grader.pk, {})
                 by_priority[submission.priority] = by_priority.get(submission.priority, 0) + 1
                 graders[grader.pk] = grader

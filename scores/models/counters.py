@@ -11,7 +11,7 @@ from django.db import models
 from django.utils import timezone
 
 from scores.states import Standing
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 NO_TASK = UUID(int=0)
 
@@ -27,7 +27,7 @@ class Counted(models.Model):
     task_id = models.UUIDField()
     model_id = models.CharField(max_length=200)
     grader_version_id = models.UUIDField()
-    source = models.CharField(max_length=10, choices=Source.choices)
+    source = models.CharField(max_length=10, choices=CompletionSource.choices)
     held_out = models.BooleanField(default=False, db_default=False)
     standing = models.SmallIntegerField(choices=Standing.choices)
 

@@ -14,7 +14,7 @@ from scores.querysets import RewardQuerySet, ScoreQuerySet
 from scores.states import Purpose
 from tasks.models import Completion, Task
 from tasks.querysets import READER_ROWS
-from tasks.states import Aggregation, Source
+from tasks.states import Aggregation, CompletionSource
 
 
 class Score(models.Model):
@@ -57,7 +57,9 @@ class Score(models.Model):
     superseded = models.BooleanField(default=False, db_default=False)
     reused_from = models.UUIDField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
-    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API, db_default=Source.API)
+    source = models.CharField(
+        max_length=10, choices=CompletionSource.choices, default=CompletionSource.API, db_default=CompletionSource.API
+    )
     held_out = models.BooleanField(default=False, db_default=False)
     reviewed_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
@@ -91,7 +93,7 @@ class Score(models.Model):
             models.Index(fields=["grader", "id"], name="scores_score_by_grader"),
             models.Index(
                 fields=["organization", "id"],
-                condition=models.Q(source=Source.EVALUATION),
+                condition=models.Q(source=CompletionSource.EVALUATION),
                 name="scores_score_evaluated",
             ),
             models.Index(
@@ -134,7 +136,9 @@ class Reward(models.Model):
     used = models.PositiveSmallIntegerField()
     failed = models.PositiveSmallIntegerField()
     error_code = models.CharField(max_length=64, default="", blank=True)
-    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API, db_default=Source.API)
+    source = models.CharField(
+        max_length=10, choices=CompletionSource.choices, default=CompletionSource.API, db_default=CompletionSource.API
+    )
     held_out = models.BooleanField(default=False, db_default=False)
     scored_at = models.DateTimeField(default=timezone.now)
 

@@ -22,7 +22,7 @@ from scores.querysets import RunQuerySet, ScoreQuerySet
 from scores.states import Purpose, RunStatus
 from tasks.models import Task
 from tasks.querysets import for_readers
-from tasks.states import LISTED_SOURCES, TRAINING_SOURCES, Source
+from tasks.states import LISTED_SOURCES, TRAINING_SOURCES, CompletionSource
 
 UNSCORED = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.FAILED)
 Unit = Annotated[float, Meta(ge=0, le=1)]
@@ -247,7 +247,7 @@ def _require_version(version: UUID, principal: Principal) -> None:
 
 
 def _require_seen(principal: Principal, pointer: str, what: str, **lookup: UUID) -> None:
-    for sources in (LISTED_SOURCES, (Source.EVALUATION,)):  # each has its index
+    for sources in (LISTED_SOURCES, (CompletionSource.EVALUATION,)):  # each has its index
         if Score.objects.for_readers(sources).visible_to(principal).filter(**lookup).exists():
             return
     raise NotFound.field(pointer, what)

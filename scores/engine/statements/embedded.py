@@ -17,7 +17,7 @@ from scores.engine.statements import Failed, Paused, Saved, Success
 from scores.engine.statements.prepared import Prepared, messages, prepare
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose", "error_code")
 
@@ -64,7 +64,7 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
         [
             EmittedEvent(success.run.organization_id, success.run.completion_id)
             for success in sole
-            if origins[success.run.run_id]["source"] != Source.EVALUATION
+            if origins[success.run.run_id]["source"] != CompletionSource.EVALUATION
         ],
     )
     return moved

@@ -27,7 +27,7 @@ from scores.engine.statements import Failed, Paused, Saved, Success
 from scores.engine.statements.prepared import messages, prepare
 from scores.engine.timeline import MAX_STEPS
 from scores.states import RunStatus
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 # A run that waits for a reviewer already has its grader's answer, and only the decision completes it; a run that waits
 # for an equal completion gets a copy (statements/copies.py).
@@ -92,7 +92,8 @@ with incoming as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
     from sourced
-    where panel_size = 1 and source <> '{Source.EVALUATION}' and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
+    where panel_size = 1 and source <> '{CompletionSource.EVALUATION}'
+        and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
 )
 select run_id from moved
 """  # noqa: S608 - constants alone

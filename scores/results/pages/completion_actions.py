@@ -17,7 +17,7 @@ from scores.intake import rescoring
 from scores.results.names import Names
 from scores.retention import deleting
 from tasks.models import Completion, PanelMember
-from tasks.states import Part
+from tasks.states import PanelPart
 
 WRITES = ("GET", "HEAD", "POST")
 
@@ -62,7 +62,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
             return redirect("completion", completion_id)
     members = list(PanelMember.objects.filter(task_version_id=row.task_version_id))
     names = Names.of(request.principal, graders=(member.grader_id for member in members))
-    panel = [(names.grader(member.grader_id), member.part == Part.SHADOW) for member in members]
+    panel = [(names.grader(member.grader_id), member.part == PanelPart.SHADOW) for member in members]
     context = {**_context("Score again", row), "form": form, "panel": panel}
     return render(request, "scores/results/completion_rescore.html", context, status=409 if form.errors else 200)
 

@@ -22,7 +22,7 @@ from scores.workflow_runs import steps
 from scores.workflow_runs.responses import RunErrorOut, error_of
 from scores.workflow_runs.steps import Step
 from tasks.models import PanelMember
-from tasks.states import Aggregation, Part
+from tasks.states import Aggregation, PanelPart
 
 SHOWN_RUNS: Final = 60  # of one completion, newest first
 MAX_REASONING: Final = 4_000  # characters on the completion's page; the score's own page has all
@@ -189,7 +189,7 @@ class _View:
             out=out,
             error=error_of(run, self.sight) if run is not None else None,
             purpose=purpose,
-            weight=member.weight if member and member.part == Part.SCORING else None,
+            weight=member.weight if member and member.part == PanelPart.SCORING else None,
             share=self.shares.get(score.pk) if score is not None else None,
             reasoning=text[:MAX_REASONING],
             cut=max(0, len(text) - MAX_REASONING),

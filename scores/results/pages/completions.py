@@ -24,7 +24,7 @@ from scores.results.names import Named, Names
 from tasks import sharing
 from tasks.models import Completion, Task
 from tasks.querysets import CompletionQuerySet
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 FILTERS: Final = ("taskId", "modelId", "status", "source", "externalId", "startDate", "endDate")
 STATUSES: Final = ("pending", "processing", "completed", "failed", "ungraded")
@@ -64,7 +64,7 @@ def completions(request: PageRequest) -> HttpResponse:
         "spans": listing.spans(typed_filters),
         "tasks": _tasks(principal, typed_filters.get("taskId")),
         "statuses": STATUSES,
-        "sources": Source.values,
+        "sources": CompletionSource.values,
         "may_submit": policy.reach(principal, "completions", "create") is not None,
         "owns": policy.reach(principal, "completions", "read") is not None,
     }

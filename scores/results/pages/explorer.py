@@ -31,7 +31,7 @@ from scores.results.names import Named, Names
 from scores.results.scores import ORDER, ScoreListQuery
 from tasks import sharing
 from tasks.models import Task
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 FILTERS: Final = (
     "taskId", "modelId", "graderId", "graderVersion", "minScore", "maxScore", "minConfidence", "startDate", "endDate",
@@ -184,7 +184,7 @@ def _choices(principal: Principal, typed_filters: dict[str, str]) -> dict[str, A
         "tasks": _options("task", tasks[:CHOICES], typed_filters.get("taskId")),
         "graders": _options("grader", graders[:CHOICES], typed_filters.get("graderId")),
         "models": sorted(models)[:CHOICES],
-        "sources": Source.values,
+        "sources": CompletionSource.values,
     }
 
 

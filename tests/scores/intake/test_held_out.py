@@ -11,7 +11,7 @@ from scores.models import Reward, Score, WorkflowRun
 from scores.reviews import decisions
 from scores.reviews.decisions import Decision, Reviewer
 from tasks.models import Completion
-from tasks.states import Source
+from tasks.states import CompletionSource
 from tests.factories import (
     CompletionFactory,
     GraderFactory,
@@ -26,7 +26,7 @@ from tests.scores.submitting import item, problems, rows
 from tests.support.results import claim, judged, missed, save
 
 pytestmark = pytest.mark.django_db
-ORIGIN = {"source": Source.TELEMETRY, "held_out": True}
+ORIGIN = {"source": CompletionSource.TELEMETRY, "held_out": True}
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_the_digest_of_what_is_not_held_out_stays_as_it_was(api, task):
 
 def test_the_endpoint_that_receives_it_sets_the_source(api, task):
     new_completion = NewCompletion(task_id=TaskId(task.pk), model_id="m", response="4", prompt="2 + 2?")
-    submission.submit(principal_of(api), {0: new_completion}, source=Source.MANUAL)
+    submission.submit(principal_of(api), {0: new_completion}, source=CompletionSource.MANUAL)
     assert origins(Completion.objects.all()) == [("manual", False)]
 
 
