@@ -17,7 +17,7 @@ from exports.reading.ranges import Stored
 from exports.requests import ExportQuery
 from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
 from scores.results.filters import Selection
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 
 METADATA: Schema = (
     Column("task_id", ColumnKind.TEXT, repeats=True),
@@ -89,7 +89,7 @@ class Preferences:
         self.texts = ("prompt", "response", *(("messages",) if query.conversational else ()))
         self.texts += ("metadata",) if query.tools else ()
         self.conversations = Conversations()
-        self.reader = readers.RewardReader(query, selection, Sight.of(selection.principal))
+        self.reader = readers.RewardReader(query, selection, ViewerSight.of(selection.principal))
         self.choice = Choice(
             query.strategy or pairs.BEST_WORST, query.min_score_delta or 0.0, query.cap_per_prompt, query.seed or 0
         )

@@ -35,9 +35,9 @@ class PairRow:
     """A pair as the page shows it, and the margin between its two scores."""
 
     pair: PairOut
-    prompt: highlighting.Shown
-    chosen: highlighting.Shown
-    rejected: highlighting.Shown
+    prompt: highlighting.HighlightedText
+    chosen: highlighting.HighlightedText
+    rejected: highlighting.HighlightedText
 
     @property
     def margin(self) -> float:

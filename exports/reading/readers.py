@@ -16,8 +16,8 @@ from exports.reading.ranges import Head, Reader
 from exports.requests import ExportQuery
 from scores.models import Score
 from scores.results.filters import Selection
-from scores.results.privacy import Sight, telling_dimensions
-from scores.states import Purpose
+from scores.results.privacy import ViewerSight, telling_dimensions
+from scores.states import RunPurpose
 from tasks.models import Completion, PanelMember
 from tasks.states import PanelPart
 
@@ -29,7 +29,7 @@ REUSED_FROM = Subquery(
 OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of Head
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(
-    purpose=Purpose.SCORE, superseded=False
+    purpose=RunPurpose.SCORE, superseded=False
 )  # excludes scores that a newer one has replaced
 # Stored bytes of prompt and response: the database knows these lengths without reading the text.
 SIZE = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
@@ -40,7 +40,7 @@ WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 def reader(query: ExportQuery, selection: Selection) -> Reader:
     """Return the reader that `per` selects."""
     kind = ScoreReader if query.per == "grader" else RewardReader
-    return kind(query, selection, Sight.of(selection.principal))
+    return kind(query, selection, ViewerSight.of(selection.principal))
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class RewardReader:
     counts: ClassVar[bool] = True  # whether layouts by prompt count what they leave out
     query: ExportQuery
     selection: Selection
-    sight: Sight
+    sight: ViewerSight
     sole_graders: dict[bytes, bytes | None] = field(default_factory=dict)
 
     @property
@@ -163,7 +163,7 @@ class ScoreReader:
 
     query: ExportQuery
     selection: Selection
-    sight: Sight
+    sight: ViewerSight
 
     @property
     def forms(self) -> Forms:
@@ -246,7 +246,9 @@ def _size(query: ExportQuery) -> Any:
     return sum(included, WHOLE_SIZE if query.tools else CONVERSATION_SIZE)
 
 
-def _with_readable_dimensions(sight: Sight, score_rows: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
+def _with_readable_dimensions(
+    sight: ViewerSight, score_rows: list[tuple[Any, ...]]
+) -> list[tuple[tuple[Any, ...], Any]]:
     """Pair each row, which ends with DIMENSIONS, with its dimensions; None where the reader may not see them."""
     uuids = {octets: UUID(bytes=octets) for row in score_rows for octets in row[-3:-1]}
     sight.judges.meet({uuids[row[-3]] for row in score_rows if row[-1] is not None})

@@ -13,7 +13,7 @@ from autotune.core.admin.cells import moment
 from autotune.core.admin.lists import CappedPaginator, LargeTableMixin
 from autotune.core.fixedpoint import LIMB, UNITS
 from autotune.core.pages.formats import score
-from scores.counters.folding import PROGRESS, Sums
+from scores.counters.folding import PROGRESS, ScoreCountSums
 from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 
 SERIES = ("organization_id", "model_id", "grader_version_id", "source", "held_out", "standing")
@@ -67,7 +67,7 @@ class ScoreCountAdmin(TaskRowsAdmin):
 
     @admin.display(description="mean score")
     def mean(self, row: ScoreCount) -> str:
-        return score(Sums.of(row).moments.mean)
+        return score(ScoreCountSums.of(row).moments.mean)
 
 
 @admin.register(ScoreTally)

@@ -24,7 +24,7 @@ FILTERS = (named(Organization, "org"), named(Task, "task"))
 GraderFilter = named(Grader, "grader")
 
 
-class Of(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin):
+class CompletionRecordMixin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin):
     """Mixin: a record of a completion, with the names of its task and grader in one query."""
 
     finds: ClassVar[Mapping[str, str]] = MappingProxyType(

@@ -27,25 +27,25 @@ from graders.gateway.types import CallbackAddress, GraderCall, GraderTarget
 from graders.models import GraderSecret
 from graders.verdicts import Failure, GraderOptions, Verdict
 from scores.engine import recording, waits
-from scores.engine.call_results import Judged, Missed
-from scores.engine.claims import Claimed, claimed_under
-from scores.engine.materials import Facts
-from scores.engine.retries import Decision
+from scores.engine.call_results import FailedAttempt, JudgedRun
+from scores.engine.claims import ClaimedRun, claimed_under
+from scores.engine.materials import TaskFactsCache
+from scores.engine.retries import RetryDecision
 from scores.engine.timeline import entry
 from scores.models import Callback, CallbackItem, WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus, WaitKind
 
 TOKEN_BYTES: Final = 32
 PATH: Final = "/api/v1/callbacks/"
 CANCELLED: Final = "cancelled"
 ERASED: Final = "erased"
-EXPIRED: Final = waits.WAITS[WaitsFor.CALLBACK].code
+EXPIRED: Final = waits.WAITS[WaitKind.CALLBACK].code
 
 
 def new_address(now: datetime) -> tuple[str, CallbackAddress]:
     """Create a new token and the callback address that contains it. Both are valid for CALLBACK_DEADLINE_S."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    until = now + waits.limit(WaitsFor.CALLBACK)
+    until = now + waits.limit(WaitKind.CALLBACK)
     return token, CallbackAddress(f"{settings.PUBLIC_URL}{PATH}{token}", until)
 
 
@@ -172,24 +172,24 @@ class _Reception:
         missed = [self._missed(name, failure) for name, failure in verdicts.items() if isinstance(failure, Failure)]
         if not judged and not missed:
             return set()
-        return recording.save_callback(self.row.grader_id, self.row.grader_version_id, judged, missed, Facts())
+        return recording.save_callback(self.row.grader_id, self.row.grader_version_id, judged, missed, TaskFactsCache())
 
-    def _judged(self, name: str, verdict: Verdict) -> Judged:
+    def _judged(self, name: str, verdict: Verdict) -> JudgedRun:
         run = self.runs[name]
         latency_ms = max(0.0, (self.now - self.row.created_at) / timedelta(milliseconds=1))
         step = self._step(run, "recorded")
-        return Judged(self._claimed(run), verdict, run.task_version_id, self.row.grader_version_id, latency_ms, step)
+        return JudgedRun(self._claimed(run), verdict, run.task_version_id, self.row.grader_version_id, latency_ms, step)
 
-    def _missed(self, name: str, failure: Failure) -> Missed:
+    def _missed(self, name: str, failure: Failure) -> FailedAttempt:
         run = self.runs[name]
-        decision = Decision(failure.code, failure.message)
-        return Missed(self._claimed(run), decision, step=self._step(run, failure.code))
+        decision = RetryDecision(failure.code, failure.message)
+        return FailedAttempt(self._claimed(run), decision, step=self._step(run, failure.code))
 
     def _step(self, run: WorkflowRun, outcome: str) -> dict:
         attempt = self.items[run.pk].attempt
         return entry("callback", attempt, outcome, started=self.row.created_at, ended=self.now)
 
-    def _claimed(self, run: WorkflowRun) -> Claimed:
+    def _claimed(self, run: WorkflowRun) -> ClaimedRun:
         """The run under the attempt that this callback answers."""
         return claimed_under(run, self.items[run.pk].attempt)
 
@@ -204,7 +204,7 @@ class _Reception:
 
 def _state(run: WorkflowRun) -> State:
     """The state of a run for a callback: "waiting" stands for every state in which an answer still counts."""
-    if run.status == RunStatus.COMPLETED or run.waits_for == WaitsFor.REVIEW:
+    if run.status == RunStatus.COMPLETED or run.waits_for == WaitKind.REVIEW:
         return "completed"
     if run.status == RunStatus.FAILED and run.error_code in (CANCELLED, ERASED):
         return "cancelled"

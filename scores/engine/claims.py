@@ -16,7 +16,7 @@ from scores.engine import transitions
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
-from scores.states import BACKGROUND_PRIORITY, Purpose, RunStatus, WaitsFor
+from scores.states import BACKGROUND_PRIORITY, RunPurpose, RunStatus, WaitKind
 
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
@@ -25,7 +25,7 @@ RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader again every few 
 
 
 @dataclass(slots=True)
-class Claimed:
+class ClaimedRun:
     """A run that this process holds under a lease. `attempt` is the lease's token."""
 
     run_id: UUID
@@ -40,13 +40,13 @@ class Claimed:
     error_repeats: int
     priority: int
     generation: int = 0
-    purpose: str = Purpose.SCORE
+    purpose: str = RunPurpose.SCORE
     grader_version_id: UUID | None = None
 
     @property
     def counts(self) -> bool:
         """Whether the reward of its completion depends on it."""
-        return self.purpose == Purpose.SCORE
+        return self.purpose == RunPurpose.SCORE
 
 
 _COLUMNS = (
@@ -106,7 +106,7 @@ _RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
 _GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
 
 
-def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[Claimed]:
+def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[ClaimedRun]:
     """Claim up to `limit` pending runs of a grader, by priority, then age. They are ours until the lease ends.
 
     It never waits: runs that another process has locked are skipped, so the result may be empty.
@@ -115,21 +115,21 @@ def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[Claimed]:
     """
     take_rows = _take_postgres if connection.vendor == "postgresql" else _take_embedded
     return sorted(
-        (Claimed(*row) for row in take_rows(grader_id, limit, background)),
+        (ClaimedRun(*row) for row in take_rows(grader_id, limit, background)),
         key=lambda run: (-run.priority, run.run_id),
     )
 
 
-def claimed_under(run: WorkflowRun, attempt: int) -> Claimed:
+def claimed_under(run: WorkflowRun, attempt: int) -> ClaimedRun:
     """The run as the attempt holds it whose answer comes later."""
-    return Claimed(
+    return ClaimedRun(
         run.pk, run.completion_id, run.task_id, run.organization_id, attempt, run.panel_size, run.deadline_at,
         run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose,
         run.grader_version_id,
     )  # fmt: skip
 
 
-def renew(runs: Sequence[Claimed]) -> None:
+def renew(runs: Sequence[ClaimedRun]) -> None:
     """Extend the leases of runs whose call is not answered yet, except those that another process has claimed since."""
     if connection.vendor == "postgresql":
         _update_ours(_RENEW, runs, LEASE)
@@ -139,7 +139,7 @@ def renew(runs: Sequence[Claimed]) -> None:
         leased.update(leased_until=until)
 
 
-def give_back(runs: Sequence[Claimed]) -> None:
+def give_back(runs: Sequence[ClaimedRun]) -> None:
     """Return claimed runs that were not sent to the grader, so that another drain can claim them."""
     if connection.vendor == "postgresql":
         _update_ours(_GIVE_BACK, runs)
@@ -160,19 +160,19 @@ def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = N
         locked = due.order_by("-priority", "pk").select_for_update(skip_locked=True, no_key=True)
         runs = list(locked.only("attempt", "steps")[:limit])
         for run in runs:
-            run.status, run.waits_for, run.wake_at = RunStatus.SLEEPING, WaitsFor.GRADER, until
+            run.status, run.waits_for, run.wake_at = RunStatus.SLEEPING, WaitKind.GRADER, until
             run.steps = appended(run.steps, entry("hold", run.attempt, reason, wake_at=until))
         WorkflowRun.objects.bulk_update(runs, ["status", "waits_for", "wake_at", "steps"], batch_size=RESTED)
     return len(runs)
 
 
-def _update_ours(statement: str, runs: Sequence[Claimed], *values: Any) -> None:
+def _update_ours(statement: str, runs: Sequence[ClaimedRun], *values: Any) -> None:
     runs = sorted(runs, key=lambda run: run.run_id)
     with connection.cursor() as cursor:
         cursor.execute(statement, [[run.run_id for run in runs], [run.attempt for run in runs], *values])
 
 
-def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
+def _ours(runs: Sequence[ClaimedRun]) -> Iterator[RunQuerySet]:
     """The runs that our lease still holds, a queryset for each attempt number."""
     by_attempt: dict[int, list[UUID]] = {}
     for run in runs:

@@ -14,7 +14,7 @@ from autotune.core import ids
 from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import encrypted
 from graders.verdicts import Failure, GraderItem, GraderOptions
-from scores.engine.retries import RetryPolicy
+from scores.engine.retries import RetrySettings
 from tasks import conversations
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.states import PanelPart
@@ -54,7 +54,7 @@ class TaskFacts:
     """
 
     options: GraderOptions
-    policy: RetryPolicy
+    policy: RetrySettings
     review_below: float | None
     use_calibration: bool
 
@@ -68,14 +68,14 @@ class VersionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class CompletionMaterial:
     """A completion as the grader sees it, and the version that its reward follows."""
 
     item: GraderItem
     version_id: UUID
 
 
-class Facts:
+class TaskFactsCache:
     """Tasks and versions by id. Versions never change; tasks are read again after a few seconds."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Facts:
             ).get(pk=task_id)
             facts = TaskFacts(
                 GraderOptions(task.include_dimensions, task.include_explanation),
-                RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
+                RetrySettings(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
                 task.review_below_confidence,
                 task.use_calibration,
             )
@@ -159,8 +159,8 @@ def _remember_without(version_id: UUID) -> None:
 
 
 def load(
-    completion_ids: Sequence[UUID], facts: Facts, *, max_bytes: int = LOAD_BYTES
-) -> dict[UUID, Material | Failure]:
+    completion_ids: Sequence[UUID], facts: TaskFactsCache, *, max_bytes: int = LOAD_BYTES
+) -> dict[UUID, CompletionMaterial | Failure]:
     """Return decrypted completions by id, in id order: at least one, and as many as fit into `max_bytes`.
 
     A completion whose text was erased or cannot be read has a Failure as its value, and the others are not affected.
@@ -173,16 +173,16 @@ def load(
     return {row[0]: _material(row, prompts.get(row[2])) for row in rows}
 
 
-def _material(row: tuple, system_prompt: str | Failure | None) -> Material | Failure:
+def _material(row: tuple, system_prompt: str | Failure | None) -> CompletionMaterial | Failure:
     if row[4] is None:
         return TEXT_ERASED
     try:
         item = _item(row)
         if system_prompt is None or conversations.brings_system_prompt(item.messages):
-            return Material(item, row[2])
+            return CompletionMaterial(item, row[2])
         if isinstance(system_prompt, Failure):
             return system_prompt
-        return Material(structs.replace(item, system_prompt=system_prompt), row[2])
+        return CompletionMaterial(structs.replace(item, system_prompt=system_prompt), row[2])
     except encryption.MasterKeyMissing:
         raise
     except encryption.Undecryptable as exc:

@@ -19,7 +19,7 @@ PATIENCE_S = 2.0  # how long a drain that may not send a single call waits for i
 SOON = timedelta(seconds=1)  # a drain waits up to this long; for a longer wait the grader is held and its runs sleep
 
 
-class Pace:
+class DrainPace:
     """One drain's view of its grader's limits. Times are from the database's clock."""
 
     def __init__(self, grader: Grader, now: datetime) -> None:

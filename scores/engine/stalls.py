@@ -25,7 +25,7 @@ STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for th
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DueWork:
     """The state of due work at one moment.
 
     last_sweep       None before the first sweep
@@ -56,7 +56,7 @@ class _Queue:
     due: datetime
 
 
-def look() -> Facts:
+def look() -> DueWork:
     """Read the state of due work at this moment, by the database's clock."""
     now, beats = database_now(), pulses.all_of_them()
     queues = _queues(now)
@@ -64,7 +64,7 @@ def look() -> Facts:
     sleeper = overdue.values_list("wake_at", flat=True).first()
     expired = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now)
     oldest_expired = expired.aggregate(first=Min("leased_until"))["first"]
-    return Facts(
+    return DueWork(
         now=now,
         last_sweep=beats.get(pulses.SWEEP),
         oldest_due=min((due for due in (sleeper, *(queue.due for queue in queues)) if due), default=None),

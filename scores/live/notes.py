@@ -16,7 +16,7 @@ MAX_WAITING: Final = 1_000
 WARN_EVERY_S: Final = 10.0
 
 
-class Notes:
+class RefusalNotes:
     """One thread that writes the events. If too many wait, the next one is lost, and counted as `audit.lost`."""
 
     def __init__(self) -> None:

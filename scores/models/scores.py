@@ -11,7 +11,7 @@ from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet
-from scores.states import Purpose
+from scores.states import RunPurpose
 from tasks.models import Completion, Task
 from tasks.querysets import READER_ROWS
 from tasks.states import Aggregation, CompletionSource
@@ -44,7 +44,7 @@ class Score(models.Model):
         GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )
     purpose = models.CharField(
-        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+        max_length=6, choices=RunPurpose.choices, default=RunPurpose.SCORE, db_default=RunPurpose.SCORE.value
     )
     value = models.FloatField()
     confidence = models.FloatField()
@@ -70,7 +70,7 @@ class Score(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(purpose__in=Purpose.values), name="scores_score_purpose"),
+            models.CheckConstraint(condition=models.Q(purpose__in=RunPurpose.values), name="scores_score_purpose"),
             models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
             models.CheckConstraint(
                 condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
@@ -112,7 +112,7 @@ class Score(models.Model):
     @property
     def is_scoring(self) -> bool:
         """Whether it counts unless a newer score replaces it: scores of other purposes never do."""
-        return self.purpose == Purpose.SCORE
+        return self.purpose == RunPurpose.SCORE
 
 
 class Reward(models.Model):

@@ -67,7 +67,7 @@ class CompletionPage(ApiStruct):
     pagination: Pagination
 
 
-class Submitted(ApiStruct, omit_defaults=True):
+class CompletionSubmitted(ApiStruct, omit_defaults=True):
     """`existing` is true (and the status 200) for an external id that was stored before with the same content.
 
     `status` is `scoring`, or `ungraded` for a deck without graders; `workflowRunId` is then null.
@@ -81,7 +81,7 @@ class Submitted(ApiStruct, omit_defaults=True):
     existing: bool = False
 
 
-class TakenOut(ApiStruct, omit_defaults=True):
+class BatchItemOut(ApiStruct, omit_defaults=True):
     """`index` is present only in a partial response (207)."""
 
     id: str
@@ -92,22 +92,22 @@ class TakenOut(ApiStruct, omit_defaults=True):
 
 
 class BatchSubmitted(ApiStruct):
-    completions: list[TakenOut]
+    completions: list[BatchItemOut]
     estimated_score_time_ms: int
 
 
-class RefusedOut(ApiStruct):
+class BatchItemErrorOut(ApiStruct):
     index: int
     pointer: str
     code: str
     detail: str
 
 
-class BatchPartly(ApiStruct):
+class PartialBatchSubmitted(ApiStruct):
     """The stored completions, and the errors of the items that were rejected."""
 
-    completions: list[TakenOut]
-    errors: list[RefusedOut]
+    completions: list[BatchItemOut]
+    errors: list[BatchItemErrorOut]
     estimated_score_time_ms: int
 
 

@@ -19,7 +19,7 @@ from graders.models import Grader, GraderVersion
 from scores.intake.requests import Sources
 from scores.models import Score, WorkflowRun
 from scores.querysets import RunQuerySet, ScoreQuerySet
-from scores.states import Purpose, RunStatus
+from scores.states import RunPurpose, RunStatus
 from tasks.models import Task
 from tasks.querysets import for_readers
 from tasks.states import LISTED_SOURCES, TRAINING_SOURCES, CompletionSource
@@ -171,7 +171,7 @@ def scores(selection: Selection) -> ScoreQuerySet:
 
 def counted(selection: Selection) -> ScoreQuerySet:
     """Return the scores that figures and records use: neither a shadow grader's, nor replaced by a newer one."""
-    return scores(selection).filter(purpose=Purpose.SCORE, superseded=False)
+    return scores(selection).filter(purpose=RunPurpose.SCORE, superseded=False)
 
 
 def unscored(selection: Selection, status: str) -> RunQuerySet:
@@ -182,10 +182,10 @@ def unscored(selection: Selection, status: str) -> RunQuerySet:
     A missing score has no value and no version: bounds do not apply, `graderVersion` selects its grader, and the dates
     are those of the submission.
     """
-    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(purpose=Purpose.SCORE)
+    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(purpose=RunPurpose.SCORE)
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
     newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
-    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, purpose=Purpose.SCORE)))
+    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, purpose=RunPurpose.SCORE)))
     runs = runs.filter(for_readers(selection.sources, "completion__"))
     if selection.query.model_id:
         runs = runs.filter(completion__model_id=selection.query.model_id)

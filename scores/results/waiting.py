@@ -54,7 +54,7 @@ class _Waiter:
     final: set[UUID] = field(default_factory=set)
 
 
-class Hub:
+class WaitingHub:
     """The waiters of this process, by completion."""
 
     def __init__(self) -> None:
@@ -202,4 +202,4 @@ def _call_soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> Non
         loop.call_soon_threadsafe(wake)
 
 
-hub = Hub()
+hub = WaitingHub()

@@ -24,7 +24,7 @@ OrganizationFilter = named(Organization, "org")
 ABOUT = {"comp": "completion_id", "task": "task_id", "org": "organization_id"}
 
 
-class Concerning(PublicIdSearchMixin, ReadOnlyMixin):
+class SubjectRowMixin(PublicIdSearchMixin, ReadOnlyMixin):
     """Mixin for rows about a completion, a task, a model or an organization, which may no longer exist."""
 
     finds = MappingProxyType(ABOUT)
@@ -46,7 +46,7 @@ class Concerning(PublicIdSearchMixin, ReadOnlyMixin):
 
 
 @admin.register(Erasure)
-class ErasureAdmin(Concerning, admin.ModelAdmin):
+class ErasureAdmin(SubjectRowMixin, admin.ModelAdmin):
     kind = "ers"
     list_display = (
         "public_id", state(), linked("organization", order="organization__name"), "about", "erased", "kept",
@@ -83,7 +83,7 @@ def release(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Query
 
 
 @admin.register(LegalHold)
-class LegalHoldAdmin(Concerning, SuperuserTextMixin, admin.ModelAdmin):
+class LegalHoldAdmin(SubjectRowMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "hold"
     actions = (release,)
     list_display = (

@@ -24,7 +24,7 @@ from graders.models import Grader
 from scores.models import Review, WorkflowRun
 from scores.results import privacy
 from scores.reviews import decisions, queue
-from scores.reviews.decisions import Decision, Reviewer
+from scores.reviews.decisions import ReviewDecision, Reviewer
 from scores.states import ReviewStatus
 from tasks.models import Completion, Task
 
@@ -36,7 +36,7 @@ CHOICES = (
 )
 
 
-class DecisionForm(forms.ModelForm):
+class DecisionAdminForm(forms.ModelForm):
     """The form in which a superuser approves, adjusts or rejects a preliminary score."""
 
     decision = forms.ChoiceField(choices=CHOICES, widget=forms.RadioSelect)
@@ -60,9 +60,9 @@ class DecisionForm(forms.ModelForm):
             self.add_error("score", f"Leave the score empty, or choose “{CHOICES[1][1]}”.")
         return cleaned
 
-    def decided(self) -> Decision:
+    def decided(self) -> ReviewDecision:
         cleaned = self.cleaned_data
-        return Decision(cleaned["decision"] != REJECT, cleaned["score"], cleaned["remark"] or None)
+        return ReviewDecision(cleaned["decision"] != REJECT, cleaned["score"], cleaned["remark"] or None)
 
 
 @admin.action(description="Release the claims of the selected reviews", permissions=["release"])
@@ -102,7 +102,7 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
     finds = MappingProxyType(
         {"comp": "completion_id", "task": "task_id", "grader": "grader_id", "org": "organization_id", "run": "run_id"}
     )
-    form = DecisionForm
+    form = DecisionAdminForm
     actions = (release_claims,)
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (

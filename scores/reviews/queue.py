@@ -28,7 +28,7 @@ DECIDED: Final = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReviewQueueCounts:
     """The counts of the review queue for one person.
 
     today   reviews that they decided since midnight UTC
@@ -79,7 +79,7 @@ def count_decidable(reviews: ReviewQuerySet, by: Reviewer) -> int:
     return _not_own(_open(reviews, database_now()), by).count()
 
 
-def progress(reviews: ReviewQuerySet, by: Reviewer) -> Progress:
+def progress(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQueueCounts:
     """Count the open reviews, and those that the person decided today."""
     now = database_now()
     own = Q(pk=None) if by.administers else Q(completion__created_by=by.user)
@@ -90,7 +90,7 @@ def progress(reviews: ReviewQuerySet, by: Reviewer) -> Progress:
     midnight = datetime.combine(now.date(), time(), now.tzinfo)
     oldest = ids.first_of(midnight - timedelta(days=settings.REVIEW_DAYS + 1))  # those decided today are no older
     today = reviews.filter(pk__gte=oldest, status__in=DECIDED, decided_by=by.user, decided_at__gte=midnight).count()
-    return Progress(today, **waiting)
+    return ReviewQueueCounts(today, **waiting)
 
 
 def _free(reviews: ReviewQuerySet, by: Reviewer, now: datetime) -> ReviewQuerySet:

@@ -12,7 +12,7 @@ from autotune.core.crypto.fields import LegibleRow
 from graders import versions
 from graders.scales import Scale
 from scores.models import Review
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.results.scores import DimensionOut, ScaleOut, scale_out
 from scores.reviews.opening import address
 from scores.states import ReviewStatus
@@ -86,7 +86,7 @@ def reviews_out(reviews: Sequence[Review]) -> list[ReviewOut]:
     return [ReviewOut(**_members(review, scales[review.grader_version_id])) for review in reviews]
 
 
-def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
+def detail_out(review: Review, sight: ViewerSight) -> ReviewDetailOut:
     """Return a review with the text that this reader may see; reads its completion and task unless they are loaded."""
     completion = review.completion
     sight.judges.meet_those_of([review])

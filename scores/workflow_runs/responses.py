@@ -11,13 +11,13 @@ from autotune.core.crypto.fields import LegibleRow
 from autotune.core.pages import sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.results.scores import ScoreOut
-from scores.results.waiting_reasons import Wait
+from scores.results.waiting_reasons import WaitExplanation
 from scores.results.waiting_responses import WaitingForOut
 from scores.states import RunStatus
 from scores.workflow_runs import steps
-from scores.workflow_runs.steps import Step
+from scores.workflow_runs.steps import RunStep
 
 MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be decrypted."
 
@@ -90,7 +90,9 @@ class RescoreAnswer(ApiStruct):
     workflow_run_ids: list[str]
 
 
-def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait | None = None) -> WorkflowRunOut:
+def run_out(
+    run: WorkflowRun, result: ScoreOut | None, sight: ViewerSight, wait: WaitExplanation | None = None
+) -> WorkflowRunOut:
     """Return a run as this reader may see it; `sight` has met the grader of a failed run. `wait`: if unfinished."""
     return WorkflowRunOut(
         id=run.public_id,
@@ -109,14 +111,14 @@ def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait 
     )
 
 
-def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
+def error_of(run: WorkflowRun, sight: ViewerSight) -> RunErrorOut | None:
     """Return the error of a failed run; None for any other, even after failed attempts."""
     if run.status != RunStatus.FAILED:
         return None
     return error_out(run.error_code, run, sight)
 
 
-def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
+def error_out(code: str, run: WorkflowRun | None, sight: ViewerSight) -> RunErrorOut:
     """Return a failure as this reader may see it: the run's message, if they may read it, and what to change."""
     own_message = ""
     if run is not None and sight.failure(code, run.grader_id):
@@ -125,7 +127,7 @@ def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
     return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
 
 
-def step_outs(run_steps: Sequence[Step]) -> list[StepOut]:
+def step_outs(run_steps: Sequence[RunStep]) -> list[StepOut]:
     return [
         StepOut(
             step.step, step.attempt, _wire(step.started_at), _wire(step.ended_at), step.outcome, _wire(step.wake_at)

@@ -14,7 +14,7 @@ from scores.models import Score, WorkflowRun
 from scores.querysets import RunQuerySet
 from scores.results import scores as score_results
 from scores.results import waiting_reasons
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.states import RunStatus
 from scores.workflow_runs.requests import RetryRuns, RunQuery
 from scores.workflow_runs.responses import WorkflowRunOut, WorkflowRunPage, run_out
@@ -92,7 +92,7 @@ def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRu
     """Return the runs as this caller sees them."""
     visible_scores = Score.objects.live().visible_to(principal).defer("details")
     scores = list(visible_scores.filter(run_id__in=[run.pk for run in rows]))
-    sight = Sight.of(principal)
+    sight = ViewerSight.of(principal)
     sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
     results = {score.run_id: out for score, out in zip(scores, score_results.shapes(scores, sight), strict=True)}
     waits = waiting_reasons.of_runs(rows)

@@ -24,7 +24,7 @@ from autotune.webhooks.states import WebhookStatus
 from exports.models import Export
 from exports.states import ExportStatus
 from graders.states import GraderStatus
-from scores.engine.stalls import Facts
+from scores.engine.stalls import DueWork
 from scores.engine.sweep import PULSE
 from scores.models import Pulse, Review, WorkflowRun
 from scores.results import failure_codes
@@ -200,7 +200,7 @@ def _platform(now: datetime) -> Iterator[CountCard]:
     """Show the checks of `/moving` that need only one reading: the sweep, the outbox and the audit log."""
     swept = Pulse.objects.filter(name=PULSE).values_list("at", flat=True).first()
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
-    facts = Facts(
+    facts = DueWork(
         now=now, last_sweep=swept, oldest_due=None, expired_leases=0, oldest_expired=None, still=frozenset()
     )  # fmt: skip
     state = moving.judged(moving.WorkSnapshot(facts, oldest, sealing.oldest_unsealed()))

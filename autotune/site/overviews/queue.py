@@ -11,7 +11,7 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import links
 from scores.models import Review
-from scores.results.names import Names
+from scores.results.names import ObjectNames
 from scores.states import ReviewStatus
 
 SHOWN: Final = 5
@@ -57,7 +57,7 @@ def of(principal: Principal, now: datetime) -> ReviewQueueOverview | None:
         claimed=Count("pk", filter=is_open & Q(claimed_by=principal.user.pk, claimed_until__gt=now)),
     )
     oldest = list(reviews.filter(is_open).order_by("created_at", "pk").only(*COLUMNS)[:SHOWN])
-    names = Names.of_rows(principal, oldest)
+    names = ObjectNames.of_rows(principal, oldest)
     waiting = [
         WaitingReview(
             links.to("review", review_id=review.pk),

@@ -22,7 +22,7 @@ from autotune.core.crypto.starting import require_master_keys  # noqa: E402
 from autotune.site import engine  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from autotune.site.servers.live_connections import raise_limits  # noqa: E402
-from scores.live.asgi import Live  # noqa: E402
+from scores.live.asgi import LiveApplication  # noqa: E402
 
 require_master_keys("live")
 
@@ -36,7 +36,7 @@ class LiveSecurityMiddleware(SecurityMiddleware):
 
 
 engine.warn_process()
-application = Live(
+application = LiveApplication(
     [RequestIdMiddleware, TrustedProxyMiddleware, LiveSecurityMiddleware, HeadersMiddleware, BodyMiddleware]
 )
 raise_limits()

@@ -14,7 +14,7 @@ from autotune.core.connections import release
 from autotune.site.status.probes import ReadinessCheck
 from autotune.webhooks.models import Event
 from scores.engine import stalls
-from scores.engine.stalls import Facts
+from scores.engine.stalls import DueWork
 
 MAX_SWEEP_AGE: Final = timedelta(seconds=30)
 MAX_EXPIRED: Final = timedelta(seconds=30)
@@ -44,7 +44,7 @@ class WorkSnapshot:
     oldest_unsealed  when the oldest event of the audit log was written that is not sealed
     """
 
-    scores: Facts
+    scores: DueWork
     oldest_event: datetime | None
     oldest_unsealed: datetime | None = None
 
@@ -88,7 +88,7 @@ def judged(look: WorkSnapshot) -> Moving:
     )
 
 
-def _sweep(facts: Facts) -> ReadinessCheck:
+def _sweep(facts: DueWork) -> ReadinessCheck:
     """Check the age of the last sweep. Before the first one, only waiting work is a fault."""
     if facts.last_sweep is None:
         waited = _longer(facts.oldest_due, facts.now, MAX_SWEEP_AGE)
@@ -97,12 +97,12 @@ def _sweep(facts: Facts) -> ReadinessCheck:
     return _check("sweep", "No worker has swept for too long. Check that a worker runs." if late else "")
 
 
-def _due(facts: Facts) -> ReadinessCheck:
+def _due(facts: DueWork) -> ReadinessCheck:
     count = len(facts.still)
     return _check("due", f"Due runs of {count} grader{'s' * (count > 1)} wait; no worker takes them." if count else "")
 
 
-def _leases(facts: Facts) -> ReadinessCheck:
+def _leases(facts: DueWork) -> ReadinessCheck:
     late = _longer(facts.oldest_expired, facts.now, MAX_EXPIRED)
     return _check("leases", "Runs of lost workers are not returned. Check that a worker runs." if late else "")
 
@@ -117,12 +117,12 @@ def _audit(look: WorkSnapshot) -> ReadinessCheck:
     return _check("audit", "Events of the audit log are not sealed. Check that a worker runs." if late else "")
 
 
-def _erasures(facts: Facts) -> ReadinessCheck:
+def _erasures(facts: DueWork) -> ReadinessCheck:
     late = _longer(facts.erasing_still, facts.now, MAX_ERASING_STILL)
     return _check("erasures", "An open erasure makes no progress. Check that a worker and beat run." if late else "")
 
 
-def _retention(facts: Facts) -> ReadinessCheck:
+def _retention(facts: DueWork) -> ReadinessCheck:
     late = facts.retaining_still is not None
     return _check("retention", "Old data is not erased when due. Check that a worker and beat run." if late else "")
 

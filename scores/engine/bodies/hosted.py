@@ -18,8 +18,8 @@ from graders.hosted.messages import ChildWork, Judge
 from graders.models import Grader
 from graders.verdicts import Failure, GraderItem
 from scores.engine.bodies.interface import CallEnd, OpenCall, Result
-from scores.engine.claims import Claimed
-from scores.engine.planning import Planned
+from scores.engine.claims import ClaimedRun
+from scores.engine.planning import PlannedCall
 
 CPU_FACTOR: Final = 4.0  # CPU seconds for each second of the time limit: libraries may use several threads
 
@@ -71,7 +71,7 @@ class HostedBody:
     def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         return [list(items)]
 
-    def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
+    def begin(self, planned: PlannedCall, *, now: datetime, number: int, is_repeat: bool = False) -> None:
         version_id = planned.version_id or self._version_id
         judge = self._judge(version_id)
         assert judge is not None  # the drain has checked can_judge
@@ -164,7 +164,7 @@ class HostedBody:
     def note(self, end: CallEnd, first: Result) -> bool:
         return False
 
-    def runs(self) -> Iterator[Claimed]:
+    def runs(self) -> Iterator[ClaimedRun]:
         for call in self._open:
             yield from (run for run, _ in call.open_call.planned.entries)
 

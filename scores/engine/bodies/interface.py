@@ -12,9 +12,9 @@ from uuid import UUID
 
 from graders.models import Grader
 from graders.verdicts import Acceptance, Failure, GraderItem, Verdict
-from scores.engine.claims import Claimed
-from scores.engine.planning import Planned
-from scores.states import WaitsFor
+from scores.engine.claims import ClaimedRun
+from scores.engine.planning import PlannedCall
+from scores.states import WaitKind
 
 Result = Verdict | Failure | Acceptance
 
@@ -28,7 +28,7 @@ class OpenCall:
     number      the call's position among the calls of the drain
     """
 
-    planned: Planned
+    planned: PlannedCall
     version_id: UUID
     at: datetime
     number: int
@@ -49,7 +49,7 @@ class CallEnd:
     latency_ms: float
     batched: bool
     waits_until: datetime | None = None
-    waits_for: WaitsFor = WaitsFor.CALLBACK
+    waits_for: WaitKind = WaitKind.CALLBACK
 
 
 class Body(Protocol):
@@ -74,7 +74,7 @@ class Body(Protocol):
     def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         """Split the items of one call, in order, into groups that each fit into a call."""
 
-    def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
+    def begin(self, planned: PlannedCall, *, now: datetime, number: int, is_repeat: bool = False) -> None:
         """Begin a call; the next `send` sends what has begun.
 
         is_repeat  the call repeats one for which `can_repeat` was true
@@ -95,7 +95,7 @@ class Body(Protocol):
         first  the result of the call's first item
         """
 
-    def runs(self) -> Iterator[Claimed]:
+    def runs(self) -> Iterator[ClaimedRun]:
         """The runs of the calls that have not ended."""
 
     def abandon(self) -> None:

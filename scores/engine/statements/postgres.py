@@ -23,7 +23,7 @@ from django.db import connection
 from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import transitions, waits
-from scores.engine.statements import Failed, Paused, Saved, Success
+from scores.engine.statements import FailureToStore, PauseToStore, SavedRun, VerdictToStore
 from scores.engine.statements.prepared import messages, prepare
 from scores.engine.timeline import MAX_STEPS
 from scores.states import RunStatus
@@ -144,7 +144,7 @@ _REST = _PAUSE.format(to=RunStatus.SLEEPING.value)
 _WAIT = _PAUSE.format(to=RunStatus.WAITING.value)
 
 
-def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
+def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[VerdictToStore]) -> set[UUID]:
     """See Statements."""
     if not successes:
         return set()
@@ -169,27 +169,27 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
         return {row[0] for row in cursor.fetchall()}
 
 
-def fail(failures: Sequence[Failed]) -> list[Saved]:
+def fail(failures: Sequence[FailureToStore]) -> list[SavedRun]:
     """See Statements."""
-    return [Saved(*row) for row in _held(_FAIL, failures)]
+    return [SavedRun(*row) for row in _held(_FAIL, failures)]
 
 
-def sleep(failures: Sequence[Failed]) -> None:
+def sleep(failures: Sequence[FailureToStore]) -> None:
     """See Statements."""
     _held(_SLEEP, failures)
 
 
-def rest(paused: Sequence[Paused]) -> None:
+def rest(paused: Sequence[PauseToStore]) -> None:
     """See Statements."""
     _pause(_REST, paused)
 
 
-def wait(paused: Sequence[Paused]) -> None:
+def wait(paused: Sequence[PauseToStore]) -> None:
     """See Statements."""
     _pause(_WAIT, paused)
 
 
-def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
+def _held(statement: str, failures: Sequence[FailureToStore]) -> list[tuple]:
     if not failures:
         return []
     failures = sorted(failures, key=lambda failure: failure.run_id)
@@ -208,7 +208,7 @@ def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
         return cursor.fetchall()
 
 
-def _pause(statement: str, paused: Sequence[Paused]) -> None:
+def _pause(statement: str, paused: Sequence[PauseToStore]) -> None:
     if not paused:
         return
     paused = sorted(paused, key=lambda pause: pause.run_id)

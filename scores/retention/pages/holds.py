@@ -17,7 +17,7 @@ from autotune.core.pages import listing
 from scores.models import LegalHold
 from scores.retention import legal_holds
 from scores.retention.api import HOLDS
-from scores.retention.pages.forms import HoldForm
+from scores.retention.pages.forms import LegalHoldForm
 from scores.retention.requests import LegalHoldQuery, NewLegalHold, scope_of
 from scores.retention.responses import legal_hold_out
 
@@ -49,7 +49,9 @@ def every(request: PageRequest) -> HttpResponse:
 def new(request: PageRequest) -> HttpResponseBase:
     """Place a hold."""
     principal = request.principal
-    form = HoldForm(request.POST or None, initial={name: request.GET.get(name, "")[:200] for name in ("what", "which")})
+    form = LegalHoldForm(
+        request.POST or None, initial={name: request.GET.get(name, "")[:200] for name in ("what", "which")}
+    )
     acting.concerns("retention", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:

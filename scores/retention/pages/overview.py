@@ -17,7 +17,7 @@ from autotune.access.requests import OrganizationPatch
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
 from scores.models import Erasure, LegalHold
-from scores.retention.pages.forms import DaysForm
+from scores.retention.pages.forms import RetentionDaysForm
 from scores.retention.responses import erasure_out, legal_hold_out
 from tasks.models import Completion
 
@@ -30,7 +30,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     """Show and save the days. Before a change that deletes something, show what it would delete."""
     principal = request.principal
     own = principal.organization
-    form = DaysForm(request.POST or None, initial={"text_days": own.text_days, "score_days": own.score_days})
+    form = RetentionDaysForm(request.POST or None, initial={"text_days": own.text_days, "score_days": own.score_days})
     due: dict[str, Any] | None = None
     if request.method == "POST":
         policy.require(principal, "retention", "update")
@@ -48,7 +48,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     return _page(request, form, due if not form.errors else None)
 
 
-def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> HttpResponse:
+def _page(request: PageRequest, form: RetentionDaysForm, due: dict[str, Any] | None) -> HttpResponse:
     principal = request.principal
     holds = LegalHold.objects.visible_to(principal).active().order_by("-pk")
     erasures = Erasure.objects.visible_to(principal).order_by("-pk")

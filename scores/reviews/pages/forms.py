@@ -10,11 +10,11 @@ from autotune.access.frame.people import EmailAddresses
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm
 from scores.models import Review
-from scores.reviews.decisions import Decision
+from scores.reviews.decisions import ReviewDecision
 from scores.reviews.requests import DecisionBody, decision_of
 
 
-class DecisionForm(BodyForm):
+class ReviewDecisionForm(BodyForm):
     """The form of a decision: approve with the grader's score (no value) or another, or reject and ignore the value."""
 
     approved = forms.TypedChoiceField(
@@ -33,7 +33,7 @@ class DecisionForm(BodyForm):
             values.pop("value", None)
         return values
 
-    def decision(self) -> Decision:
+    def decision(self) -> ReviewDecision:
         """Return the decision; raises Invalid as the API does."""
         return decision_of(self.body(DecisionBody))
 

@@ -22,7 +22,7 @@ from graders.models import Grader
 from scores.models import Review
 from scores.querysets import ReviewQuerySet
 from scores.results import choices
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.reviews import access, queue
 from scores.reviews.pages import item
 from scores.reviews.pages.forms import people
@@ -35,12 +35,12 @@ SHOWS: Final = (("open", "Open"), ("mine", "Yours"), ("decided", "Decided"), ("a
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReviewListRow:
     """A review of the list. `holder`: who holds it now; `own`: the reader submitted its completion."""
 
     review: Review
-    task: Named
-    grader: Named
+    task: NamedObject
+    grader: NamedObject
     holder: str
     decider: str
     own: bool
@@ -105,11 +105,11 @@ def _page(
         return [], Pagination(list_request.query.limit, 0, None, None)
 
 
-def _rows(principal: Principal, rows: list[Any]) -> list[Row]:
-    names, person_names, now = Names.of_rows(principal, rows), people(principal, rows), timezone.now()
+def _rows(principal: Principal, rows: list[Any]) -> list[ReviewListRow]:
+    names, person_names, now = ObjectNames.of_rows(principal, rows), people(principal, rows), timezone.now()
     administers = access.reviewer(principal).administers
     return [
-        Row(
+        ReviewListRow(
             row,
             names.task(row.task_id),
             names.grader(row.grader_id),

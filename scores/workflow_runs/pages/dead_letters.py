@@ -21,14 +21,14 @@ from autotune.core.errors import Invalid
 from autotune.core.pages import listing, sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.states import RunStatus
 from scores.workflow_runs import queue_counts, retry_preview, retrying, runs
 from scores.workflow_runs.pages import words
 from scores.workflow_runs.pages.runs import filter_choices, filter_of
-from scores.workflow_runs.queue_counts import Letters
+from scores.workflow_runs.queue_counts import DeadLetters
 from scores.workflow_runs.requests import RunQuery
-from scores.workflow_runs.retrying import Retried
+from scores.workflow_runs.retrying import RetryResult
 from scores.workflow_runs.runs import RunFilter
 
 EXAMPLES_AMONG = 100  # of the newest failures; the message of a code is that of the newest among them
@@ -37,7 +37,7 @@ FILTERS = ("code", "graderId", "taskId", "completionId")
 
 
 @dataclass(frozen=True, slots=True)
-class LettersRow:
+class DeadLettersRow:
     """One failure code: the last failure, what to change, who is responsible, and the graders of the runs."""
 
     code: str
@@ -47,7 +47,7 @@ class LettersRow:
     advice: str
     message: str
     example: WorkflowRun | None
-    graders: Sequence[tuple[Named, int]]
+    graders: Sequence[tuple[NamedObject, int]]
     graders_more: int
 
 
@@ -107,8 +107,8 @@ def retry(request: PageRequest) -> HttpResponseBase:
     return render(request, "scores/workflow_runs/retry.html", context)
 
 
-def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> list[LettersRow]:
-    names = Names.of(principal, graders=queue_counts.graders_of(groups))
+def _rows(principal: Principal, groups: list[DeadLetters], chosen: RunFilter) -> list[DeadLettersRow]:
+    names = ObjectNames.of(principal, graders=queue_counts.graders_of(groups))
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
     newest: dict[str, WorkflowRun] = {}
     for run in failed.order_by("-pk")[:EXAMPLES_AMONG]:
@@ -118,10 +118,10 @@ def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> lis
     return [_row(group, names, error_messages.get(group.code, ""), newest.get(group.code)) for group in groups]
 
 
-def _row(group: Letters, names: Names, message: str, example: WorkflowRun | None) -> LettersRow:
+def _row(group: DeadLetters, names: ObjectNames, message: str, example: WorkflowRun | None) -> DeadLettersRow:
     by_number = sorted(group.graders.items(), key=lambda grader_count: -grader_count[1])
     advice = failure_codes.advice(group.code)
-    return LettersRow(
+    return DeadLettersRow(
         group.code,
         group.number,
         group.last,
@@ -136,7 +136,7 @@ def _row(group: Letters, names: Names, message: str, example: WorkflowRun | None
 
 def _filter_labels(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
     """Return the filters as pairs of a label and a text."""
-    names = Names.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
+    names = ObjectNames.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
     labels = [("Code", chosen.code or "")]
     if chosen.grader:
         labels.append(("Grader", names.grader(chosen.grader).text))
@@ -152,7 +152,7 @@ def _back(filters: dict[str, str]) -> str:
     return f"{reverse('workflow_runs_failed')}{'?' if rest else ''}{rest}"
 
 
-def _report(request: PageRequest, outcome: Retried) -> None:
+def _report(request: PageRequest, outcome: RetryResult) -> None:
     skipped_count = outcome.skipped.total()
     why = " ".join(retrying.REFUSALS[code] for code in sorted(outcome.skipped))
     messages.success(request, f"{outcome.retried:,} {'run is' if outcome.retried == 1 else 'runs are'} due again.")

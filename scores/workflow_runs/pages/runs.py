@@ -23,11 +23,11 @@ from graders.states import Trouble
 from scores.models import WorkflowRun
 from scores.querysets import RunQuerySet
 from scores.results import choices, failure_codes
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.states import RunStatus
 from scores.workflow_runs import queue_counts, runs
 from scores.workflow_runs.pages import words
-from scores.workflow_runs.queue_counts import Queue
+from scores.workflow_runs.queue_counts import GraderQueue
 from scores.workflow_runs.requests import RunQuery
 from scores.workflow_runs.responses import WorkflowRunOut
 from scores.workflow_runs.runs import RunFilter
@@ -38,22 +38,22 @@ SHOWN_QUEUES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunListRow:
     """A run of the list."""
 
     run: WorkflowRun
     out: WorkflowRunOut
-    task: Named
-    grader: Named
+    task: NamedObject
+    grader: NamedObject
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRow:
+class GraderQueueRow:
     """A grader's queue. `sees_all`: the reader sees everything about the grader, so also why its queue is held."""
 
-    queue: Queue
-    grader: Named
+    queue: GraderQueue
+    grader: NamedObject
     status: str
     held_until: Any
     held_reason: str
@@ -134,26 +134,26 @@ def _page(
         return [], Pagination(list_request.query.limit, 0, None, None)
 
 
-def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[Row]:
-    tasks = Names.of(principal, tasks={run.task_id for run in rows})
+def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[RunListRow]:
+    tasks = ObjectNames.of(principal, tasks={run.task_id for run in rows})
     names = replace(tasks, graders={pk: grader.name for pk, grader in graders.items()})
     return [
-        Row(run, out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
+        RunListRow(run, out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
         for run, out in zip(rows, runs.shapes(principal, rows), strict=True)
     ]
 
 
-def _queue_rows(principal: Principal, queues: list[Queue], graders: dict[UUID, Grader]) -> list[QueueRow]:
+def _queue_rows(principal: Principal, queues: list[GraderQueue], graders: dict[UUID, Grader]) -> list[GraderQueueRow]:
     return [_queue_row(principal, queue, graders.get(queue.grader_id)) for queue in queues]
 
 
-def _queue_row(principal: Principal, queue: Queue, grader: Grader | None) -> QueueRow:
-    name = Named(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
+def _queue_row(principal: Principal, queue: GraderQueue, grader: Grader | None) -> GraderQueueRow:
+    name = NamedObject(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
     if grader is None:
-        return QueueRow(queue, name, "", None, "", False, False)
+        return GraderQueueRow(queue, name, "", None, "", False, False)
     sees_all = grader_shapes.sees_all_of(grader, principal)
     is_held = sees_all and grader.held_until is not None and grader.held_until > timezone.now()
-    return QueueRow(
+    return GraderQueueRow(
         queue,
         name,
         grader.status,

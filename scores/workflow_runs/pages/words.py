@@ -5,7 +5,7 @@ from typing import Final
 from scores.engine import waits
 from scores.models import WorkflowRun
 from scores.results import failure_codes
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus, WaitKind
 from scores.workflow_runs import steps
 
 STEPS: Final = {
@@ -35,7 +35,7 @@ RESTS: Final = {
 }
 WAITS: Final = {
     **{name.value: rule.ended_by for name, rule in waits.WAITS.items()},
-    WaitsFor.GRADER.value: "its grader, which is held",
+    WaitKind.GRADER.value: "its grader, which is held",
 }
 FAULTS: Final = {"grader": "the grader", "caller": "the submitter", "platform": "the platform"}
 
@@ -63,7 +63,7 @@ def reason(run: WorkflowRun) -> str:
             why = run.error_code if steps.current(run) == steps.BACKOFF else _held(run)
             return f"{rest} ({outcome(why)})" if why else rest
         case RunStatus.WAITING:
-            return f"for {WAITS.get(run.waits_for, WAITS[WaitsFor.CALLBACK.value])}"
+            return f"for {WAITS.get(run.waits_for, WAITS[WaitKind.CALLBACK.value])}"
     return ""
 
 

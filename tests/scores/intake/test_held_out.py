@@ -9,7 +9,7 @@ from scores.intake import rescoring, submission
 from scores.intake.requests import NewCompletion, TaskId
 from scores.models import Reward, Score, WorkflowRun
 from scores.reviews import decisions
-from scores.reviews.decisions import Decision, Reviewer
+from scores.reviews.decisions import ReviewDecision, Reviewer
 from tasks.models import Completion
 from tasks.states import CompletionSource
 from tests.factories import (
@@ -148,7 +148,7 @@ def test_a_reviewed_score_has_both(task):
         wake_at=database_now().replace(year=2100),
     )  # fmt: skip
     review = ReviewFactory(run=run)
-    decisions.decide(review.pk, Decision(True, None, None), Reviewer(UserFactory(), administers=True))
+    decisions.decide(review.pk, ReviewDecision(True, None, None), Reviewer(UserFactory(), administers=True))
     assert origins(Score.objects.filter()) == origins(Reward.objects.filter()) == [("telemetry", True)]
 
 

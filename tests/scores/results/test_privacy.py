@@ -14,7 +14,7 @@ from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Event
 from autotune.webhooks.states import EventKind
 from scores.models import Reward, Score
-from scores.results.privacy import Judges, Sight
+from scores.results.privacy import GraderPrivacy, ViewerSight
 from tests.factories import (
     GraderFactory,
     OrganizationFactory,
@@ -259,7 +259,7 @@ def test_privacy_costs_one_query_for_any_number_of_graders(score, django_assert_
         ScoreFactory(run__completion__task=TaskFactory(organization=score.organization), **VERDICT)
     facts = Score.objects.filter(organization=score.organization).defer("reasoning")
     with django_assert_num_queries(2):
-        Sight.of_organization(score.organization_id, judges := Judges()).judges.meet_those_of(
+        ViewerSight.of_organization(score.organization_id, judges := GraderPrivacy()).judges.meet_those_of(
             [Verdict(row.grader_id, row.organization_id, None, row.dimensions) for row in facts]
         )
     with django_assert_num_queries(0):
