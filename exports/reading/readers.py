@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce, Length
 
 from exports.reading import left_out, rows
 from exports.reading.left_out import ALL, Forms
-from exports.reading.ranges import Head, Reader
+from exports.reading.ranges import RangeReader, RecordHead
 from exports.requests import ExportQuery
 from scores.models import Score
 from scores.results.filters import Selection
@@ -26,7 +26,7 @@ MAX_KNOWN = 10_000
 REUSED_FROM = Subquery(
     Score.objects.filter(completion=OuterRef("pk"), reused_from__isnull=False).order_by("pk").values("reused_from")[:1]
 )
-OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of Head
+OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of RecordHead
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(
     purpose=RunPurpose.SCORE, superseded=False
@@ -37,7 +37,7 @@ CONVERSATION_SIZE = SIZE + Coalesce(Length("messages"), 0)  # for layouts that r
 WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 
 
-def reader(query: ExportQuery, selection: Selection) -> Reader:
+def reader(query: ExportQuery, selection: Selection) -> RangeReader:
     """Return the reader that `per` selects."""
     kind = ScoreReader if query.per == "grader" else RewardReader
     return kind(query, selection, ViewerSight.of(selection.principal))
@@ -57,7 +57,9 @@ class RewardReader:
     def forms(self) -> Forms:
         return left_out.carried(self.query)
 
-    def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
+    def heads(
+        self, after: UUID | None, limit: int, *, only_fitting: bool = False
+    ) -> tuple[list[RecordHead], UUID | None]:
         completions = (
             self.rewarded_completions()
             if not only_fitting
@@ -80,7 +82,7 @@ class RewardReader:
             scores = self._sole_scores([row[0] for row, grader in zip(completion_rows, graders, strict=True) if grader])
         nothing = (None, None)
         heads = [
-            Head._make((*row[:7], grader, *scores.get((row[0], grader), nothing), *row[7:]))
+            RecordHead._make((*row[:7], grader, *scores.get((row[0], grader), nothing), *row[7:]))
             for row, grader in zip(completion_rows, graders, strict=True)
         ]
         return heads, UUID(bytes=completion_rows[-1][0]) if len(completion_rows) == limit else None
@@ -169,7 +171,9 @@ class ScoreReader:
     def forms(self) -> Forms:
         return left_out.carried(self.query)
 
-    def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
+    def heads(
+        self, after: UUID | None, limit: int, *, only_fitting: bool = False
+    ) -> tuple[list[RecordHead], UUID | None]:
         rewarded = Completion.objects.for_readers_of_rewards(self.selection.sources)
         completions = self.selection.scoped(rewarded, "exports")
         if only_fitting:
@@ -185,7 +189,7 @@ class ScoreReader:
         completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
         selected = rows.plain(completions.values_list("id", "task_id", "model_id", "size", *OF_COMPLETION)[:limit])
         facts = {row[0]: row for row in selected}
-        heads = [Head._make((*facts[row[0]][:4], *row[1:], *facts[row[0]][4:])) for row in self._of(facts or ())]
+        heads = [RecordHead._make((*facts[row[0]][:4], *row[1:], *facts[row[0]][4:])) for row in self._of(facts or ())]
         return heads, UUID(bytes=selected[-1][0]) if len(selected) == limit else None
 
     def count(self) -> int:

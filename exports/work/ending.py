@@ -39,7 +39,7 @@ def fail(export: Export, code: str, message: str) -> bool:
     with transaction.atomic():
         try:
             claims.locked(export)
-        except claims.Lost:
+        except claims.LeaseLost:
             return False
         _end([export.pk], ExportStatus.FAILED, error_code=code, error_message=message[:MAX_MESSAGE])
     return True

@@ -126,7 +126,7 @@ def test_of_a_batch_one_item_is_erased_and_the_other_recorded(asked, fake):
 def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
-        ranges.Head(
+        ranges.RecordHead(
             score.completion_id.bytes,
             score.task_id.bytes,
             b"m",
