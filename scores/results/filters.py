@@ -28,6 +28,10 @@ UNSCORED = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.
 Unit = Annotated[float, Meta(ge=0, le=1)]
 
 
+class CompletionRef(PublicId):
+    kind = "comp"
+
+
 class TaskRef(PublicId):
     kind = "task"
 

@@ -13,17 +13,13 @@ from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
 from autotune.core.api.parsing import PublicId
 from autotune.core.errors import FieldError, Invalid, NotFound
-from scores.results.filters import TaskRef
+from scores.results.filters import CompletionRef, TaskRef
 from scores.retention.legal_holds import RetentionScope
 from scores.states import ErasureStatus
 from tasks.models import Completion, Task
 
 RESOURCE = "retention"
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
-
-
-class CompletionRef(PublicId):
-    kind = "comp"
 
 
 class NewErasure(BodyStruct):

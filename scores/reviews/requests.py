@@ -6,17 +6,12 @@ from msgspec import Meta
 
 from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
-from autotune.core.api.parsing import PublicId
 from autotune.core.errors import Invalid
-from scores.results.filters import GraderRef, TaskRef, Unit
+from scores.results.filters import CompletionRef, GraderRef, TaskRef, Unit
 from scores.reviews.decisions import ReviewDecision
 from scores.states import ReviewStatus
 
 Explanation = Annotated[str, Meta(max_length=20_000)]
-
-
-class CompletionRef(PublicId):
-    kind = "comp"
 
 
 class ReviewQuery(PageQuery):

@@ -6,22 +6,10 @@ from msgspec import Meta
 
 from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
-from autotune.core.api.parsing import PublicId
+from scores.results.filters import CompletionRef, GraderRef, TaskRef
 
 RunStatusName = Literal["pending", "running", "sleeping", "waiting", "completed", "failed"]
 Code = Annotated[str, Meta(min_length=1, max_length=64)]
-
-
-class CompletionRef(PublicId):
-    kind = "comp"
-
-
-class GraderRef(PublicId):
-    kind = "grader"
-
-
-class TaskRef(PublicId):
-    kind = "task"
 
 
 class RunQuery(PageQuery):
