@@ -15,7 +15,7 @@ from graders import pauses
 from scores.engine import transitions
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import BACKGROUND_PRIORITY, RunPurpose, RunStatus, WaitKind
 
 LEASE = timedelta(seconds=15)
@@ -172,7 +172,7 @@ def _update_ours(statement: str, runs: Sequence[ClaimedRun], *values: Any) -> No
         cursor.execute(statement, [[run.run_id for run in runs], [run.attempt for run in runs], *values])
 
 
-def _ours(runs: Sequence[ClaimedRun]) -> Iterator[RunQuerySet]:
+def _ours(runs: Sequence[ClaimedRun]) -> Iterator[WorkflowRunQuerySet]:
     """The runs that our lease still holds, a queryset for each attempt number."""
     by_attempt: dict[int, list[UUID]] = {}
     for run in runs:

@@ -26,7 +26,7 @@ from scores.engine.statements import copies as statements
 from scores.engine.statements.copies import ScoreCopy
 from scores.engine.timeline import appended, entry
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import FINAL, RunPurpose, RunStatus, WaitKind
 from scores.workflow_runs import steps
 from tasks.models import Completion, PanelMember, Task
@@ -89,14 +89,14 @@ def sweep() -> list[EndedCopyWait]:
     return _end_all({copy for copy, source, _ in rows if source in final or source not in unfinished})
 
 
-def _page() -> RunQuerySet:
+def _page() -> WorkflowRunQuerySet:
     """The next waiting runs, in the order of their index."""
     source, run = _Position.after
     later = _waiting().filter(Q(reuses__gt=source) | Q(reuses=source, pk__gt=run), reuses__gte=source)
     return later.order_by("reuses", "pk")[:LOOKED_AT]
 
 
-def _waiting() -> RunQuerySet:
+def _waiting() -> WorkflowRunQuerySet:
     return WorkflowRun.objects.filter(status=RunStatus.WAITING, waits_for=WaitKind.REUSE)
 
 

@@ -21,7 +21,7 @@ from scores.engine.materials import TaskFactsCache
 from scores.engine.statements import SavedRun
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.reviews import decisions
 from scores.states import LONG_AGO, RunStatus, WaitKind
 
@@ -104,7 +104,7 @@ def _wake_released() -> None:
         _to_pending(asleep, wake_at=None, waits_for="")
 
 
-def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
+def _to_pending(due: WorkflowRunQuerySet, **changes: str | None) -> list[UUID]:
     """Move the runs that are still due once they are locked, except those that others lock. Return the moved ids."""
     locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
     locked_ids = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])

@@ -9,7 +9,7 @@ from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedNoteField
 from graders.models import Grader, GraderVersion
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import BACKGROUND, BACKGROUND_PRIORITY, LONG_AGO, RunPurpose, RunStatus, WaitKind
 from tasks.models import Completion, Task
 from tasks.states import Priority
@@ -73,7 +73,7 @@ class WorkflowRun(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     completed_at = models.DateTimeField(null=True, blank=True)
 
-    objects: ClassVar[RunQuerySet] = RunQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar[WorkflowRunQuerySet] = WorkflowRunQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         constraints = [

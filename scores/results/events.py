@@ -20,7 +20,7 @@ from scores.results.completion_responses import RewardOut, reward_out
 from scores.results.privacy import SAID_TO_ALL, GraderPrivacy, ViewerSight
 from scores.results.scores import ScoreOut
 from scores.states import RunPurpose, RunStatus
-from scores.workflow_runs.responses import RunErrorOut, error_out
+from scores.workflow_runs.responses import WorkflowRunErrorOut, error_out
 
 
 class ScoreCompleted(ApiStruct):
@@ -37,7 +37,7 @@ class ScoreFailed(ApiStruct):
     completion_id: str
     task_id: str
     source: str
-    error: RunErrorOut
+    error: WorkflowRunErrorOut
 
 
 def register() -> None:

@@ -18,7 +18,7 @@ from autotune.core.errors import Invalid, NotFound
 from graders.models import Grader, GraderVersion
 from scores.intake.requests import Sources
 from scores.models import Score, WorkflowRun
-from scores.querysets import RunQuerySet, ScoreQuerySet
+from scores.querysets import ScoreQuerySet, WorkflowRunQuerySet
 from scores.states import RunPurpose, RunStatus
 from tasks.models import Task
 from tasks.querysets import for_readers
@@ -178,7 +178,7 @@ def counted(selection: Selection) -> ScoreQuerySet:
     return scores(selection).filter(purpose=RunPurpose.SCORE, superseded=False)
 
 
-def unscored(selection: Selection, status: str) -> RunQuerySet:
+def unscored(selection: Selection, status: str) -> WorkflowRunQuerySet:
     """Return the scoring runs of a selection that have no score and are in `status`, one of UNSCORED.
 
     Of a completion that was scored again only the newest run of a grader counts, and none where the grader has a score.

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db.models import Count, Max, Min
 
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import FINAL, RunStatus
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.runs import WorkflowRunFilter
 
 COUNTED: Final = 10_000  # beyond it a count is `10,000+`
 UNFINISHED: Final = tuple(status for status in RunStatus if status not in FINAL)
@@ -53,18 +53,18 @@ class DeadLetters:
     graders: dict[UUID, int] = field(default_factory=dict)
 
 
-def counted(runs: RunQuerySet, most: int = COUNTED) -> CappedCount:
+def counted(runs: WorkflowRunQuerySet, most: int = COUNTED) -> CappedCount:
     """Count the runs, up to `most`: the database stops there."""
     number = runs.order_by()[: most + 1].count()
     return CappedCount(min(number, most), number > most)
 
 
-def whatever_state(runs: RunQuerySet, chosen: RunFilter) -> RunQuerySet:
+def whatever_state(runs: WorkflowRunQuerySet, chosen: WorkflowRunFilter) -> WorkflowRunQuerySet:
     """Return the runs that match the filters, in any state; all counts of a page use this one filter."""
     return replace(chosen, status=None).apply(runs)
 
 
-def by_status(queues: Iterable[GraderQueue], failed: RunQuerySet) -> Mapping[str, CappedCount]:
+def by_status(queues: Iterable[GraderQueue], failed: WorkflowRunQuerySet) -> Mapping[str, CappedCount]:
     """Count the runs of each state, from the graders' queues. Completed runs are not counted: most runs are
     completed, and no index separates them."""
     queue_list = list(queues)
@@ -72,7 +72,7 @@ def by_status(queues: Iterable[GraderQueue], failed: RunQuerySet) -> Mapping[str
     return {**numbers, RunStatus.FAILED.value: counted(failed)}
 
 
-def by_grader(others: RunQuerySet) -> list[GraderQueue]:
+def by_grader(others: WorkflowRunQuerySet) -> list[GraderQueue]:
     """Return the queues of the graders that have work, the longest first."""
     unfinished = others.filter(status__in=UNFINISHED).order_by()
     rows = unfinished.values_list("grader_id", "status").annotate(number=Count("pk"), oldest=Min("created_at"))
@@ -84,7 +84,7 @@ def by_grader(others: RunQuerySet) -> list[GraderQueue]:
     return sorted(queues.values(), key=lambda queue: -queue.length)
 
 
-def dead_letters(runs: RunQuerySet, chosen: RunFilter) -> list[DeadLetters]:
+def dead_letters(runs: WorkflowRunQuerySet, chosen: WorkflowRunFilter) -> list[DeadLetters]:
     """Return the failed runs by code, the most frequent code first."""
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs).order_by()
     rows = failed.values_list("error_code", "grader_id").annotate(number=Count("pk"), last=Max("completed_at"))

@@ -12,7 +12,7 @@ RunStatusName = Literal["pending", "running", "sleeping", "waiting", "completed"
 Code = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class RunQuery(PageQuery):
+class WorkflowRunQuery(PageQuery):
     """Filters of the list of runs. `code` is that of the last failed attempt, or of the run once it is `failed`."""
 
     completion_id: CompletionRef | None = None
@@ -22,7 +22,7 @@ class RunQuery(PageQuery):
     code: Code | None = None
 
 
-class RetryRuns(BodyStruct):
+class RetryWorkflowRuns(BodyStruct):
     """The failed runs to retry, by at least one filter; `status` can only be `failed`."""
 
     completion_id: CompletionRef | None = None

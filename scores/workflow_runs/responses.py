@@ -22,7 +22,7 @@ from scores.workflow_runs.steps import RunStep
 MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be decrypted."
 
 
-class RunErrorOut(ApiStruct):
+class WorkflowRunErrorOut(ApiStruct):
     """Why a run failed. The message ends with what to change; `fault` is grader, caller or platform."""
 
     code: str
@@ -30,7 +30,7 @@ class RunErrorOut(ApiStruct):
     fault: failure_codes.Fault
 
 
-class StepOut(ApiStruct):
+class WorkflowRunStepOut(ApiStruct):
     """One step of a run's timeline. `wakeAt`: until when the run slept or waited after it."""
 
     step: str
@@ -57,8 +57,8 @@ class WorkflowRunOut(ApiStruct):
     started_at: str | None
     completed_at: str | None
     result: ScoreOut | None
-    error: RunErrorOut | None
-    steps: list[StepOut]
+    error: WorkflowRunErrorOut | None
+    steps: list[WorkflowRunStepOut]
     waiting_for: WaitingForOut | None = None
 
 
@@ -71,18 +71,18 @@ class WorkflowRunPage(ApiStruct):
     pagination: Pagination
 
 
-class SkippedOut(ApiStruct):
+class SkippedRunsOut(ApiStruct):
     """How many runs were not retried, with the code of the reason."""
 
     code: str
     count: int
 
 
-class RetriedOut(ApiStruct):
+class RetryResultOut(ApiStruct):
     """`more`: the request reached its limit, and failed runs are left; send it again."""
 
     retried: int
-    skipped: list[SkippedOut]
+    skipped: list[SkippedRunsOut]
     more: bool
 
 
@@ -111,25 +111,27 @@ def run_out(
     )
 
 
-def error_of(run: WorkflowRun, sight: ViewerSight) -> RunErrorOut | None:
+def error_of(run: WorkflowRun, sight: ViewerSight) -> WorkflowRunErrorOut | None:
     """Return the error of a failed run; None for any other, even after failed attempts."""
     if run.status != RunStatus.FAILED:
         return None
     return error_out(run.error_code, run, sight)
 
 
-def error_out(code: str, run: WorkflowRun | None, sight: ViewerSight) -> RunErrorOut:
+def error_out(code: str, run: WorkflowRun | None, sight: ViewerSight) -> WorkflowRunErrorOut:
     """Return a failure as this reader may see it: the run's message, if they may read it, and what to change."""
     own_message = ""
     if run is not None and sight.failure(code, run.grader_id):
         text = LegibleRow(run)
         own_message = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
-    return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
+    return WorkflowRunErrorOut(
+        code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code)
+    )
 
 
-def step_outs(run_steps: Sequence[RunStep]) -> list[StepOut]:
+def step_outs(run_steps: Sequence[RunStep]) -> list[WorkflowRunStepOut]:
     return [
-        StepOut(
+        WorkflowRunStepOut(
             step.step, step.attempt, _wire(step.started_at), _wire(step.ended_at), step.outcome, _wire(step.wake_at)
         )
         for step in run_steps

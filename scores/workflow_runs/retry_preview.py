@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import RunStatus
 from scores.workflow_runs import retrying
 from scores.workflow_runs.queue_counts import CappedCount, counted
@@ -34,7 +34,7 @@ class RetryPreview:
         return not self.failed.more and self.failed.number <= self.looked_at
 
 
-def preview(runs: RunQuerySet) -> RetryPreview:
+def preview(runs: WorkflowRunQuerySet) -> RetryPreview:
     """Preview what `retrying.retry_all` would do with the failed runs of a queryset."""
     failed = runs.filter(status=RunStatus.FAILED)
     first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:LOOKED_AT])

@@ -19,7 +19,7 @@ from scores.results.privacy import ViewerSight
 from scores.results.scores import ScoreOut
 from scores.states import FINAL, RunPurpose
 from scores.workflow_runs import steps
-from scores.workflow_runs.responses import RunErrorOut, error_of
+from scores.workflow_runs.responses import WorkflowRunErrorOut, error_of
 from scores.workflow_runs.steps import RunStep
 from tasks.models import PanelMember
 from tasks.states import Aggregation, PanelPart
@@ -62,7 +62,7 @@ class GraderResult:
     run: WorkflowRun | None
     score: Score | None
     out: ScoreOut | None
-    error: RunErrorOut | None
+    error: WorkflowRunErrorOut | None
     purpose: str
     weight: float | None
     share: float | None

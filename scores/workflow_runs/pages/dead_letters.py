@@ -27,9 +27,9 @@ from scores.workflow_runs import queue_counts, retry_preview, retrying, runs
 from scores.workflow_runs.pages import words
 from scores.workflow_runs.pages.runs import filter_choices, filter_of
 from scores.workflow_runs.queue_counts import DeadLetters
-from scores.workflow_runs.requests import RunQuery
+from scores.workflow_runs.requests import WorkflowRunQuery
 from scores.workflow_runs.retrying import RetryResult
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.runs import WorkflowRunFilter
 
 EXAMPLES_AMONG = 100  # of the newest failures; the message of a code is that of the newest among them
 SHOWN_GRADERS = 6
@@ -55,7 +55,7 @@ class DeadLettersRow:
 def letters(request: PageRequest) -> HttpResponse:
     """Show the failed runs by code."""
     principal = request.principal
-    list_request = listing.read(request, RunQuery)
+    list_request = listing.read(request, WorkflowRunQuery)
     chosen = filter_of(principal, list_request)
     groups = queue_counts.dead_letters(runs.visible(principal), chosen)
     context = {
@@ -80,8 +80,8 @@ def retry(request: PageRequest) -> HttpResponseBase:
     """Show a preview of retrying the failed runs that match the filters; a POST retries them."""
     acting.concerns("workflow_runs", "update")
     principal = request.principal
-    list_request = listing.read(request, RunQuery, status="failed")
-    chosen = replace(RunFilter.of(list_request.query), status=None)
+    list_request = listing.read(request, WorkflowRunQuery, status="failed")
+    chosen = replace(WorkflowRunFilter.of(list_request.query), status=None)
     if list_request.faults or not chosen:
         raise Invalid.field("", "missing_field", "Choose failed runs by code, grader, task or completion.")
     runs.require_known(principal, chosen, "?")
@@ -107,7 +107,7 @@ def retry(request: PageRequest) -> HttpResponseBase:
     return render(request, "scores/workflow_runs/retry.html", context)
 
 
-def _rows(principal: Principal, groups: list[DeadLetters], chosen: RunFilter) -> list[DeadLettersRow]:
+def _rows(principal: Principal, groups: list[DeadLetters], chosen: WorkflowRunFilter) -> list[DeadLettersRow]:
     names = ObjectNames.of(principal, graders=queue_counts.graders_of(groups))
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
     newest: dict[str, WorkflowRun] = {}
@@ -134,7 +134,7 @@ def _row(group: DeadLetters, names: ObjectNames, message: str, example: Workflow
     )
 
 
-def _filter_labels(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
+def _filter_labels(principal: Principal, chosen: WorkflowRunFilter) -> list[tuple[str, str]]:
     """Return the filters as pairs of a label and a text."""
     names = ObjectNames.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
     labels = [("Code", chosen.code or "")]

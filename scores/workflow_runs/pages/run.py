@@ -14,7 +14,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find, find_for
 from autotune.core import ids
 from scores.models import Review, Score, WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.results import failure_codes, waiting_reasons
 from scores.results.names import ObjectNames
 from scores.reviews import access
@@ -88,7 +88,7 @@ def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     return redirect("workflow_run", run_id)
 
 
-def _all() -> RunQuerySet:
+def _all() -> WorkflowRunQuerySet:
     return WorkflowRun.objects.all()
 
 

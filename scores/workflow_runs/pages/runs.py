@@ -21,16 +21,16 @@ from graders import responses as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.results import choices, failure_codes
 from scores.results.names import NamedObject, ObjectNames
 from scores.states import RunStatus
 from scores.workflow_runs import queue_counts, runs
 from scores.workflow_runs.pages import words
 from scores.workflow_runs.queue_counts import GraderQueue
-from scores.workflow_runs.requests import RunQuery
+from scores.workflow_runs.requests import WorkflowRunQuery
 from scores.workflow_runs.responses import WorkflowRunOut
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.runs import WorkflowRunFilter
 from tasks.models import Task
 
 TABS = ("", "pending", "running", "sleeping", "waiting", "failed", "completed")
@@ -65,7 +65,7 @@ class GraderQueueRow:
 def runs_page(request: PageRequest) -> HttpResponse:
     """List the runs that match the filters, the newest first."""
     principal = request.principal
-    list_request = listing.read(request, RunQuery)
+    list_request = listing.read(request, WorkflowRunQuery)
     chosen = filter_of(principal, list_request)
     others = queue_counts.whatever_state(runs.visible(principal), chosen)
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
@@ -92,9 +92,9 @@ def runs_page(request: PageRequest) -> HttpResponse:
     )
 
 
-def filter_of(principal: Principal, list_request: ListRequest[RunQuery]) -> RunFilter:
+def filter_of(principal: Principal, list_request: ListRequest[WorkflowRunQuery]) -> WorkflowRunFilter:
     """Return the filter of the runs; an id that the reader cannot see is reported as a fault, and matches nothing."""
-    chosen = RunFilter.of(list_request.query)
+    chosen = WorkflowRunFilter.of(list_request.query)
     try:
         runs.require_known(principal, chosen, "?")
     except NotFound as exc:
@@ -116,14 +116,14 @@ def filter_choices(principal: Principal, list_request: ListRequest[Any]) -> dict
     }
 
 
-def _of_status(status: str | None, others: RunQuerySet, failed: RunQuerySet) -> RunQuerySet:
+def _of_status(status: str | None, others: WorkflowRunQuerySet, failed: WorkflowRunQuerySet) -> WorkflowRunQuerySet:
     if status == RunStatus.FAILED:
         return failed
     return others if status is None else others.filter(status=status)
 
 
 def _page(
-    principal: Principal, list_request: ListRequest[RunQuery], matching_runs: RunQuerySet
+    principal: Principal, list_request: ListRequest[WorkflowRunQuery], matching_runs: WorkflowRunQuerySet
 ) -> tuple[list[WorkflowRun], Pagination]:
     try:
         return pagination.page(
