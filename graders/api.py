@@ -33,7 +33,7 @@ class GraderView(ApiView):
         return responses.sees_all_of(grader, self.principal)
 
 
-class Graders(ApiView):
+class GradersView(ApiView):
     @operation(
         summary="Register a grader. The shared secret is shown once.",
         resource=RESOURCE,
@@ -71,7 +71,7 @@ class Graders(ApiView):
         return responses.GraderList([responses.grader_out(row, self.principal) for row in rows], pagination)
 
 
-class GraderDetail(GraderView):
+class GraderDetailView(GraderView):
     @operation(summary="Read a grader.", resource=RESOURCE, action="read", answers={200: responses.GraderAnswer})
     def get(self, request: Request, grader_id: UUID) -> responses.GraderAnswer:
         return responses.GraderAnswer(responses.grader_out(self.grader(grader_id), self.principal))
@@ -99,7 +99,7 @@ class GraderDetail(GraderView):
         registry.tombstone(self.grader(grader_id, "delete"))
 
 
-class GraderVerify(GraderView):
+class GraderVerifyView(GraderView):
     @operation(
         summary="Verify a grader with /health and a signed sample /score. If all checks pass, it becomes active.",
         resource=RESOURCE,
@@ -116,7 +116,7 @@ class GraderVerify(GraderView):
         return responses.VerificationOut(probe.verified, checks)
 
 
-class GraderRotateSecret(GraderView):
+class GraderRotateSecretView(GraderView):
     @operation(
         summary="Create a new secret, shown once. The previous one stays valid for a grace period.",
         resource=RESOURCE,
@@ -133,7 +133,7 @@ class GraderRotateSecret(GraderView):
         return responses.RotatedSecret(responses.credentials_out(grader, secret))
 
 
-class GraderStats(GraderView):
+class GraderStatsView(GraderView):
     @operation(
         summary="Read a grader's statistics over a window. Other organizations see rounded figures.",
         resource=RESOURCE,
@@ -147,7 +147,7 @@ class GraderStats(GraderView):
         return report if self.sees_all(grader) else PublicFigures.of_report(report).stats_out()
 
 
-class GraderHealth(GraderView):
+class GraderHealthView(GraderView):
     @operation(
         summary="List a grader's recent checks and status changes, with reasons.",
         resource=RESOURCE,
@@ -175,7 +175,7 @@ class GraderHealth(GraderView):
         return responses.health_out(grader, *reports.history(grader), now=database_now())
 
 
-class GraderVersions(GraderView):
+class GraderVersionsView(GraderView):
     @operation(
         summary="List the versions that a grader reported, newest first. Empty for other organizations.",
         resource=RESOURCE,

@@ -1,4 +1,4 @@
-"""The operations on tasks. `GET /tasks/:id` reports runs, so `scores` adds it to TaskDetail and routes that."""
+"""The operations on tasks. `GET /tasks/:id` reports runs, so `scores` adds it to TaskDetailView and routes that."""
 
 from uuid import UUID
 
@@ -17,7 +17,7 @@ ORDER = pagination.SortOrder("tasks", {"createdAt": "created_at", "updatedAt": "
 VERSION_ORDER = pagination.SortOrder("versions", {"createdAt": "created_at"})
 
 
-class TaskList(ApiView):
+class TasksView(ApiView):
     @operation(summary="List tasks", resource="tasks", action="read", query=TaskQuery, answers={200: TaskPage})
     def get(self, request: Request, query: TaskQuery) -> TaskPage:
         """List the tasks that are not archived, or with `archived=true` those that are.
@@ -50,7 +50,7 @@ class TaskList(ApiView):
         return TaskCreated(task.public_id, task_out(task))
 
 
-class TaskDetail(ApiView):
+class TaskDetailView(ApiView):
     @operation(
         summary="Change a task",
         resource="tasks",
@@ -91,7 +91,7 @@ class TaskDetail(ApiView):
             definitions.delete(task)
 
 
-class TaskVersions(ApiView):
+class TaskVersionsView(ApiView):
     @operation(
         summary="List a task's versions", resource="tasks", action="read", query=VersionQuery,
         answers={200: TaskVersionList},

@@ -17,7 +17,7 @@ RESOURCE = "roles"
 ORDER = SortOrder("roles", {"createdAt": "created_at", "name": "name"}, default="createdAt")
 
 
-class Roles(ApiView):
+class RolesView(ApiView):
     @operation(
         summary="List roles: the built-in ones, and the organization's own.", resource=RESOURCE, action="read",
         query=PageQuery, answers={200: responses.RolePage},
@@ -35,7 +35,7 @@ class Roles(ApiView):
         return responses.RoleAnswer(responses.role_out(custom.create(self.principal, body)))
 
 
-class RoleDetail(ApiView):
+class RoleDetailView(ApiView):
     @operation(summary="Read a role.", resource=RESOURCE, action="read", answers={200: responses.RoleAnswer})
     def get(self, request: Request, role_id: UUID) -> responses.RoleAnswer:
         return responses.RoleAnswer(responses.role_out(self.role(role_id, "read")))
