@@ -109,11 +109,11 @@ class GraderVerifyView(GraderView):
         calls_out=True,
     )
     def post(self, request: Request, grader_id: UUID) -> responses.VerificationOut:
-        probe = verification.verify(self.grader(grader_id, "update"))
+        result = verification.verify(self.grader(grader_id, "update"))
         checks = [
-            responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms) for check in probe.checks
+            responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms) for check in result.checks
         ]
-        return responses.VerificationOut(probe.verified, checks)
+        return responses.VerificationOut(result.verified, checks)
 
 
 class GraderRotateSecretView(GraderView):

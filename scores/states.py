@@ -25,7 +25,7 @@ class RunStatus(models.TextChoices):
 
 
 class WaitKind(models.TextChoices):
-    """What a run waits for; a sleeping run may also wait for its grader, which is held.
+    """What a run waits for; a sleeping run may also wait for its grader, which is paused.
 
     `model`: a model call that judges the completion ends later.
     `reuse`: graders judge another completion of equal content, and this run will copy its score.

@@ -79,7 +79,7 @@ def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     principal = request.principal
     webhook = _webhook(principal, webhook_id, "update")
     initial = {"url": LegibleRow(webhook).url, "events": webhook.events, "description": webhook.description}
-    form = WebhookForm(principal, request.POST or None, initial=initial, held=webhook.events)
+    form = WebhookForm(principal, request.POST or None, initial=initial, subscribed=webhook.events)
     acting.concerns("webhooks", "update", webhook.public_id, fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:

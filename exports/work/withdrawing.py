@@ -42,14 +42,14 @@ def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -
         return
     concerned = _of({completion.organization for completion in erased}, "")
     unfinished = Export.objects.filter(concerned).unfinished().order_by("pk").select_for_update(no_key=True)
-    disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_hold(query, erased)]
+    disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_contain(query, erased)]
     if disturbed:
         disturbed_exports = Export.objects.filter(pk__in=disturbed)
         disturbed_exports.update(disturbed=F("disturbed") + 1)
         if deleted:  # their rows will be gone, and cannot show when
             disturbed_exports.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
-    if holding := _holding(erased):
-        ending.withdraw(holding)
+    if affected_exports := _containing(erased):
+        ending.withdraw(affected_exports)
 
 
 def receive_deleted(completions: Collection[UUID], **_: Any) -> None:
@@ -73,12 +73,12 @@ def _of(organizations: Collection[UUID], path: str) -> Q:
     return of_organizations | ~Q(**{f"{path}reach": "organization"})
 
 
-def _may_hold(query: dict[str, Any], erased: Sequence[ErasedCompletion]) -> bool:
+def _may_contain(query: dict[str, Any], erased: Sequence[ErasedCompletion]) -> bool:
     task, model = query.get("taskId"), query.get("modelId")
     return any(task in (None, completion.task) and model in (None, completion.model) for completion in erased)
 
 
-def _holding(erased: Sequence[ErasedCompletion]) -> set[UUID]:
+def _containing(erased: Sequence[ErasedCompletion]) -> set[UUID]:
     """Return the exports with a finished file that may hold one of the completions."""
     files = ExportFile.objects.filter(
         _of({completion.organization for completion in erased}, "export__"),

@@ -190,9 +190,9 @@ def _result(entry: dict[str, Any], pointer: str, options: GraderOptions, secrets
     return Verdict(value, confidence, dimensions, reasoning, warnings)
 
 
-def _unit(holder: dict[str, Any], name: str, pointer: str) -> float:
+def _unit(members: dict[str, Any], name: str, pointer: str) -> float:
     """Return a member that must be a number from 0 to 1; -0 becomes 0."""
-    value = holder.get(name, _MISSING)
+    value = members.get(name, _MISSING)
     kind = type(value)
     if kind is not float and kind is not int:
         if value is _MISSING:
@@ -234,8 +234,8 @@ def _weight_warnings(dimensions: tuple[Dimension, ...]) -> tuple[str, ...]:
     return (f"The weights of the dimensions sum to {total:.4g} instead of 1.",)
 
 
-def _text(holder: dict[str, Any], name: str, pointer: str) -> str:
-    value = holder.get(name, _MISSING)
+def _text(members: dict[str, Any], name: str, pointer: str) -> str:
+    value = members.get(name, _MISSING)
     if type(value) is not str:
         if value is _MISSING:
             raise _Refused("missing_member", f"{pointer}/{name} is missing.")
@@ -271,8 +271,8 @@ def _capabilities(capabilities: Any) -> Capabilities:
 _KINDS: Final = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
-def _member(holder: dict[str, Any], name: str, kind: Literal["integer", "number", "boolean"]) -> Any:
-    value = holder.get(name)
+def _member(members: dict[str, Any], name: str, kind: Literal["integer", "number", "boolean"]) -> Any:
+    value = members.get(name)
     if value is not None and type(value) not in _KINDS[kind]:
         raise _Refused("wrong_type", f"/capabilities/{name} must be a {kind}.")
     return value

@@ -20,18 +20,18 @@ from graders.states import Trouble
 
 T = TypeVar("T")
 
-PROBE_MARGIN_S: Final = 5.0
-CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_PROBES} trial calls in a row succeeded."
+TRIAL_MARGIN_S: Final = 5.0
+CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_TRIALS} trial calls in a row succeeded."
 
 
 class Guard:
     """Tells a drain what it may send to a grader, and collects the results of its calls. For one thread.
 
-    holder  a string that no other drain has
+    drain_id  a string that no other drain has
     """
 
-    def __init__(self, grader: Grader, holder: str) -> None:
-        self.holder = holder
+    def __init__(self, grader: Grader, drain_id: str) -> None:
+        self.drain_id = drain_id
         self._home = GuardStore(grader.pk)
         self._rows = CallSequence()
         self._events: list[CallEvent] = []
@@ -40,7 +40,7 @@ class Guard:
         self._want = 0
         self._registered = False
         self._seen: Circuit = NOTHING.circuit
-        self._permit = Permit(slots=0, batch=1, probing=False)
+        self._permit = Permit(slots=0, batch=1, is_trial=False)
         self._clock = (0.0, time.monotonic())
         self._grader: Grader | None = None
         self._take_over(grader)
@@ -119,13 +119,13 @@ class Guard:
         self._rate = grader.rate_per_minute
         self._limit = grader.max_concurrency
         self._most = grader.max_batch_size
-        self._lease_s = max(grader.timeout_ms, grader.batch_timeout_ms) / 1_000 + PROBE_MARGIN_S
+        self._lease_s = max(grader.timeout_ms, grader.batch_timeout_ms) / 1_000 + TRIAL_MARGIN_S
         self._troubled = Trouble.CIRCUIT in grader.troubles
-        self._held_until = grader.held_until
+        self._paused_until = grader.held_until
 
     def _caller(self) -> PermitRequest:
         return PermitRequest(
-            holder=self.holder,
+            drain_id=self.drain_id,
             want=self._want,
             out=self._rows.out,
             limit=self._limit,
@@ -181,16 +181,16 @@ class Guard:
     def _agree(self) -> None:
         """Correct the grader's row if the process that changed the circuit died before it updated the row."""
         if self._seen.phase == "open":
-            if not self._troubled or self._held_until is None or self._held_until.timestamp() < self._seen.until:
+            if not self._troubled or self._paused_until is None or self._paused_until.timestamp() < self._seen.until:
                 self._open()
         elif self._seen.phase == "closed" and self._troubled:
             self._close()
 
     def _open(self) -> None:
         until = datetime.fromtimestamp(self._seen.until, UTC)
-        self._troubled, self._held_until = True, until
+        self._troubled, self._paused_until = True, until
         status.trouble(self._grader_id, Trouble.CIRCUIT, circuit.reason(self._seen))
-        pauses.hold(self._grader_id, until, pauses.CIRCUIT_OPEN)
+        pauses.pause(self._grader_id, until, pauses.CIRCUIT_OPEN)
 
     def _close(self) -> None:
         self._troubled = False
@@ -200,6 +200,6 @@ class Guard:
 
 def _differs(before: Permit, after: Permit) -> bool:
     """Return whether the circuit, our share or the batch size changed. A report renews the share, perhaps smaller."""
-    return (before.probing, before.hold_until, before.batch, before.slots) != (
-        after.probing, after.hold_until, after.batch, after.slots,
+    return (before.is_trial, before.pause_until, before.batch, before.slots) != (
+        after.is_trial, after.pause_until, after.batch, after.slots,
     )  # fmt: skip

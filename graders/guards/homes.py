@@ -3,9 +3,9 @@
 A change is a pure function of the whole state. If another process changed the state first, the function is applied
 again to the new state. State is never copied between Redis and the database: each holds the changes that were written
 to it, and drops a state that has not changed for ten minutes. So a switch between them, or a flush, may lose the wait
-of an open circuit (the grader's row still names the trouble, so a probe is sent first), the batch size and the current
-holders. Until the live holders have renewed, their calls are in progress beside those of others, and the bucket may
-grant one more burst.
+of an open circuit (the grader's row still names the trouble, so a trial call is sent first), the batch size and the
+current drains. Until the live drains have renewed, their calls are in progress beside those of others, and the bucket
+may grant one more burst.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Order one holder's answers by when their calls were sent, to count calls in progress and failures in a row."""
+"""Order one drain's answers by when their calls were sent, to count calls in progress and failures in a row."""
 
 from collections.abc import Iterable
 from typing import Final

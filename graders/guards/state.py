@@ -15,23 +15,23 @@ class CallingDrain(Struct, frozen=True, array_like=True):
 
     until  when its share ends unless it renews it
     want   calls that it wants in progress
-    held   calls that it may have in progress, or still has from a larger share
+    slots  calls that it may have in progress, or still has from a larger share
     """
 
     until: float
     want: int
-    held: int
+    slots: int
 
 
 class Circuit(Struct, frozen=True, omit_defaults=True):
     """Whether the grader is called.
 
-    row          failures in a row, seen by `row_by` ('' for several holders), the first at `row_since`
+    row          failures in a row, seen by `row_by` ('' for several drains), the first at `row_since`
     window       [start, calls, failures] of spans of 5 s, for the share of failures in a minute
-    until        when an open circuit allows the first probe
+    until        when an open circuit allows the first trial call
     wait_s       the wait that led to `until`; it doubles
-    good         successful probes in a row
-    probe        the holder that may probe, until `probe_until`
+    good         successful trial calls in a row
+    trial_by     the drain that makes the trial call, until `trial_until`
     """
 
     phase: Phase = "closed"
@@ -42,8 +42,8 @@ class Circuit(Struct, frozen=True, omit_defaults=True):
     until: float = 0.0
     wait_s: float = 0.0
     good: int = 0
-    probe: str = ""
-    probe_until: float = 0.0
+    trial_by: str = ""
+    trial_until: float = 0.0
 
 
 class TokenBucket(Struct, frozen=True, array_like=True):
@@ -74,7 +74,7 @@ class GuardState(Struct, frozen=True, omit_defaults=True):
     circuit: Circuit = Circuit()
     batch: BatchSize = BatchSize()
     bucket: TokenBucket | None = None
-    holders: dict[str, CallingDrain] = {}
+    drains: dict[str, CallingDrain] = {}
 
     @property
     def is_known(self) -> bool:

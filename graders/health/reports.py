@@ -32,7 +32,7 @@ from graders.verdicts import Failure
 EVERY: Final = timedelta(minutes=5)
 SHOWN: Final = 50  # checks, and changes of status
 EARLIEST: Final = timedelta(minutes=4)  # after the previous check, so that two schedulers do not check twice
-HOLD: Final = EVERY + timedelta(minutes=1)
+PAUSE_FOR: Final = EVERY + timedelta(minutes=1)
 GROUP: Final = 128  # graders that are called at once
 MAX_REPEATS: Final = 1_000  # the counter stops here
 DOWN: Final = frozenset({HealthStatus.UNHEALTHY, HealthStatus.UNREACHABLE})
@@ -151,6 +151,6 @@ def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, check: Chec
     elif HealthStatus.HEALTHY not in (before, now):
         status.trouble(grader.pk, Trouble.HEALTH, sentences.joined(UNWELL_REASON, check.detail))
     if before in DOWN and now in DOWN:
-        pauses.hold(grader.pk, database_now() + HOLD, pauses.UNHEALTHY)
+        pauses.pause(grader.pk, database_now() + PAUSE_FOR, pauses.UNHEALTHY)
     elif before not in DOWN and now not in DOWN:
         pauses.release(grader.pk, pauses.UNHEALTHY)

@@ -61,19 +61,19 @@ def verify(grader: Grader) -> VerificationResult:
     """
     target = targets.load(grader)
     release()  # a grader that hangs must not hold a connection of the pool
-    probe = run(grader, target)
-    settle(grader, target, probe)
-    return probe
+    result = run(grader, target)
+    settle(grader, target, result)
+    return result
 
 
 def run(grader: Grader, target: GraderTarget) -> VerificationResult:
     """Call /health, then /score, and judge the answers. Writes nothing."""
-    probe, goes_on = begin(grader, target)
-    return finish(target, probe) if goes_on else probe
+    result, goes_on = begin(grader, target)
+    return finish(target, result) if goes_on else result
 
 
 def begin(grader: Grader, target: GraderTarget) -> tuple[VerificationResult, bool]:
-    """Call /health; return the probe so far and whether to call /score. If not, the checks say why."""
+    """Call /health; return the result so far and whether to call /score. If not, the checks say why."""
     outcome = calls.ask_health({grader.pk: target})[grader.pk]
     health, keys = outcome.health, _keys(outcome.key_id_verified)
     first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
@@ -87,11 +87,11 @@ def begin(grader: Grader, target: GraderTarget) -> tuple[VerificationResult, boo
     return VerificationResult(tuple(first), health, keys), True
 
 
-def finish(target: GraderTarget, probe: VerificationResult) -> VerificationResult:
-    """Call /score with the sample, and add its check to the probe of `begin`."""
+def finish(target: GraderTarget, result: VerificationResult) -> VerificationResult:
+    """Call /score with the sample, and add its check to the result of `begin`."""
     score_outcome, score_check = _score(target)
     return VerificationResult(
-        (*probe.checks, score_check), probe.health, probe.key_ids | _keys(score_outcome.key_id_verified)
+        (*result.checks, score_check), result.health, result.key_ids | _keys(score_outcome.key_id_verified)
     )
 
 
@@ -152,17 +152,17 @@ def _fetch(call: GraderCall) -> OutboundResponse | OutboundError:
 
 
 @transaction.atomic
-def settle(grader: Grader, target: GraderTarget, probe: VerificationResult) -> None:
+def settle(grader: Grader, target: GraderTarget, result: VerificationResult) -> None:
     """Store a verification's checks and change the grader's status by them. Raises as `verify` does."""
     locked_grader = checks.locked(grader.pk, target)
-    checks.keep(locked_grader, probe.checks)
+    checks.keep(locked_grader, result.checks)
     Grader.objects.filter(pk=locked_grader.pk).update(checked_at=database_now())
-    for key_id in probe.key_ids:
+    for key_id in result.key_ids:
         credentials.confirm(key_id)
-    if probe.verified and probe.health is not None:
-        _settle_verified(locked_grader, probe.health)
+    if result.verified and result.health is not None:
+        _settle_verified(locked_grader, result.health)
     elif locked_grader.status != GraderStatus.INACTIVE:
-        failed_check = next(check for check in probe.checks if not check.passed)
+        failed_check = next(check for check in result.checks if not check.passed)
         reason = sentences.joined(f"Verification failed at {failed_check.name}", failed_check.detail)
         status.trouble(locked_grader.pk, Trouble.VERIFICATION, reason)
 

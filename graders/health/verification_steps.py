@@ -21,17 +21,17 @@ TICKET_FOR_S: Final = 60
 
 
 def begin(grader: Grader) -> tuple[VerificationResult, str]:
-    """Call /health; return the probe and the ticket for the next step. If the ticket is '', verification has ended.
+    """Call /health; return the result and the ticket for the next step. If the ticket is '', verification has ended.
 
     raises  as verification.verify
     """
     target = targets.load(grader)
     release()
-    probe, goes_on = verification.begin(grader, target)
+    result, goes_on = verification.begin(grader, target)
     if goes_on:
-        return probe, signing.dumps(_plain(probe), salt=_salt(grader, target), compress=True)
-    verification.settle(grader, target, probe)
-    return probe, ""
+        return result, signing.dumps(_plain(result), salt=_salt(grader, target), compress=True)
+    verification.settle(grader, target, result)
+    return result, ""
 
 
 def go_on(grader: Grader, ticket: str) -> VerificationResult:
@@ -42,13 +42,13 @@ def go_on(grader: Grader, ticket: str) -> VerificationResult:
     target = targets.load(grader)
     release()
     try:
-        first_step = _probe(signing.loads(ticket, salt=_salt(grader, target), max_age=TICKET_FOR_S))
+        first_step = _result(signing.loads(ticket, salt=_salt(grader, target), max_age=TICKET_FOR_S))
     except signing.BadSignature:
-        probe = verification.run(grader, target)
+        result = verification.run(grader, target)
     else:
-        probe = verification.finish(target, first_step)
-    verification.settle(grader, target, probe)
-    return probe
+        result = verification.finish(target, first_step)
+    verification.settle(grader, target, result)
+    return result
 
 
 def _salt(grader: Grader, target: GraderTarget) -> str:
@@ -56,13 +56,13 @@ def _salt(grader: Grader, target: GraderTarget) -> str:
     return f"graders.verifying.{grader.pk}.{target.current.key_id}.{target.base_url}"
 
 
-def _plain(probe: VerificationResult) -> dict[str, Any]:
-    assert probe.health is not None  # else it would not go on
-    checks = [[check.name, check.passed, check.detail, check.latency_ms, check.clock_skew_s] for check in probe.checks]
-    return {"checks": checks, "health": [probe.health.status, probe.health.version], "keys": sorted(probe.key_ids)}
+def _plain(result: VerificationResult) -> dict[str, Any]:
+    assert result.health is not None  # else it would not go on
+    checks = [[check.name, check.passed, check.detail, check.latency_ms, check.clock_skew_s] for check in result.checks]
+    return {"checks": checks, "health": [result.health.status, result.health.version], "keys": sorted(result.key_ids)}
 
 
-def _probe(plain: dict[str, Any]) -> VerificationResult:
+def _result(plain: dict[str, Any]) -> VerificationResult:
     return VerificationResult(
         tuple(CheckResult(*row) for row in plain["checks"]), HealthReport(*plain["health"]), frozenset(plain["keys"])
     )

@@ -26,20 +26,20 @@ from graders.verdicts import Verdict
 def verify(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """Show what verification checks. A POST verifies and shows the result of each check; with scripts in two steps."""
     grader = finding.find(request.principal, grader_id, "update")
-    probe, ticket, error = None, "", None
+    result, ticket, error = None, "", None
     if request.method == "POST":
         acting.concerns(RESOURCE, "update", grader.public_id)
         try:
-            probe, ticket = acting.do(request, lambda: _verified(request, grader), calls_out=True)
+            result, ticket = acting.do(request, lambda: _verified(request, grader), calls_out=True)
         except AutotuneError as exc:
             error = exc
         grader = finding.find(request.principal, grader_id, "update")
-    context = finding.context(request.principal, grader, "verify", probe=probe, ticket=ticket, error=error)
+    context = finding.context(request.principal, grader, "verify", verification=result, ticket=ticket, error=error)
     return render(request, "graders/verify.html", context, status=error.status if error else 200)
 
 
 def _verified(request: PageRequest, grader: Grader) -> tuple[VerificationResult, str]:
-    """Verify, or take one step of it: the probe, and the ticket of the next step ('' if there is none)."""
+    """Verify, or take one step of it: the result, and the ticket of the next step ('' if there is none)."""
     if "HX-Request" not in request.headers:
         return verification.verify(grader), ""
     if ticket := request.POST.get("ticket", ""):

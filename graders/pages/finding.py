@@ -63,10 +63,10 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
 def standing(grader: Grader) -> dict[str, Any]:
     """Return the present circuit, pause and queue of a grader, for people who may see all of it."""
     now = database_now()
-    is_held = grader.held_until is not None and grader.held_until > now
+    is_paused = grader.held_until is not None and grader.held_until > now
     return {
         "circuit": board.circuit(grader, now),
-        "held_until": grader.held_until if is_held else None,
-        "held_reason": grader.held_reason if is_held else "",
+        "held_until": grader.held_until if is_paused else None,
+        "held_reason": grader.held_reason if is_paused else "",
         "queue": queued_runs.of([grader.pk])[grader.pk],
     }

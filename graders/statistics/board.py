@@ -82,8 +82,8 @@ def circuit(grader: Grader, now: datetime | None = None) -> Circuit:
     """Return the circuit's state from the grader's row: open during the pause, then half-open until calls succeed."""
     if Trouble.CIRCUIT not in grader.troubles:
         return "closed"
-    is_held = grader.held_until is not None and grader.held_until > (now or timezone.now())
-    return "open" if is_held and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
+    is_paused = grader.held_until is not None and grader.held_until > (now or timezone.now())
+    return "open" if is_paused and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
 
 
 @dataclass(slots=True)

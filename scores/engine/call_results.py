@@ -41,7 +41,7 @@ class FailedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class PostponedRun:
-    """A run that waits until `until`: its grader is held for `reason`, or its answer comes later."""
+    """A run that waits until `until`: its grader is paused for `reason`, or its answer comes later."""
 
     run: ClaimedRun
     waits_for: WaitKind

@@ -54,7 +54,7 @@ _COLUMNS = (
     "error_code", "error_repeats", "priority", "generation", "purpose", "grader_version_id",
 )  # fmt: skip
 _PRIORITY = _COLUMNS.index("priority")
-_CLAIMABLE = transitions.guard(RunStatus.RUNNING)
+_CLAIMABLE = transitions.condition(RunStatus.RUNNING)
 _RETURNED = ", ".join(f"r.{name}" for name in _COLUMNS)
 _LEASED = """set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
     started_at = coalesce(started_at, clock_timestamp())"""
@@ -94,13 +94,13 @@ returning {_RETURNED}
 # Rows are locked in id order, as in a save: two statements that share rows must not wait for each other. Each run is
 # looked up by its key, so the plan does not depend on the statistics (scores/engine/statements/postgres.py).
 _OURS = """
-with held as materialized (
+with ours as materialized (
     select h.id from unnest(%s::uuid[], %s::int[]) as h(id, attempt) cross join lateral (
         select r.attempt = h.attempt and r.status = 'running' as is_ours
         from scores_workflowrun r where r.id = h.id offset 0 for no key update
     ) locked where is_ours
 )
-update scores_workflowrun r set {changes} where r.id = any(array(select id from held))
+update scores_workflowrun r set {changes} where r.id = any(array(select id from ours))
 """
 _RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
 _GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
@@ -151,7 +151,7 @@ def give_back(runs: Sequence[ClaimedRun]) -> None:
 def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = None) -> int:
     """Put the first due runs of a grader to sleep until it may be called again. Return their number.
 
-    The other runs stay due: no drain claims them while the grader is held, and writing all of them would cost more
+    The other runs stay due: no drain claims them while the grader is paused, and writing all of them would cost more
     than the wait.
     """
     limit = limit or (RESTED_BRIEFLY if reason == pauses.RATE_LIMITED else RESTED)

@@ -62,7 +62,7 @@ class Drain:
         self.share = BackgroundShare()
         self.results = CallResults()
         self.saved_at = self.renewed_at = time.monotonic()
-        self.dry = self.stopped = self.gone = self.held = False
+        self.dry = self.stopped = self.gone = self.paused = False
         self._use(grader)
         self.pace = DrainPace(grader, self.clock)  # at the end: from here on it must be closed
         self.plan = CallPlan(self.facts, self.pace.size, unfit=self._miss_uncalled, split=self.body.split)
@@ -136,8 +136,8 @@ class Drain:
         if self.stopped:
             return
         self.plan.resize(self.pace.size)
-        if hold := self.pace.held(self._now()):
-            self._rest(*hold)
+        if pause := self.pace.pause(self._now()):
+            self._rest(*pause)
 
     def _desired_calls(self) -> int:
         """The number of calls to keep open. Without more work it is the open calls only: others may use the rest."""
@@ -147,7 +147,7 @@ class Drain:
 
     def _rest(self, until: datetime, reason: str) -> None:
         """Put the claimed runs and the head of the due runs to sleep: no worker may call the grader before `until`."""
-        self.held = self.stopped = True
+        self.paused = self.stopped = True
         unsent = self.plan.clear()
         self.pace.give_back(len(unsent))
         self.results.resting += [PostponedRun(run, WaitKind.GRADER, until, reason) for run in unsent]
@@ -169,7 +169,7 @@ class Drain:
         if self.stopped or room <= 0 or self.plan or not self._may_find_more():
             return
         limit = min(CLAIM_BATCH, self.pace.size * room) if self.body.batched else min(CLAIM_SINGLE, 2 * room)
-        granted = self.pace.take(1 if self.pace.probing else limit, self._now())
+        granted = self.pace.take(1 if self.pace.is_trial else limit, self._now())
         if not granted:
             return
         claimed = claims.take(self.grader_id, limit=granted, background=self.share.earned)

@@ -1,7 +1,7 @@
 """Save the answers of graders. One transaction moves runs, inserts scores, and writes rewards, events and counters.
 
 A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure, a sleep or
-a wait is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard.
+a wait is written only by the attempt that holds the lease. A unique constraint on (run) is the last protection.
 """
 
 from collections import Counter

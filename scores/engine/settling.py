@@ -24,7 +24,7 @@ from tasks.models import Completion
 from tasks.states import CompletionSource
 
 LOOK_BACK = timedelta(minutes=15)
-LOOKED_AT = 500  # runs that one statement of the guard checks
+LOOKED_AT = 500  # runs that one statement checks
 SCORE_DELETED = "score_deleted"
 _CHANGEABLE = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code", "scored_at")
 _COMPARED = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code")

@@ -1,4 +1,4 @@
-"""Detect queues and jobs that have stalled, with a few index probes. `/moving` and `/metrics` report the result.
+"""Detect queues and jobs that have stalled, with a few index look-ups. `/moving` and `/metrics` report the result.
 
 A large backlog is not an error while the front of each grader's queue moves. A queue has stalled if its oldest run has
 been due for DUE_S, no run of the grader is under a valid lease, and none was scored in that time.
@@ -87,7 +87,7 @@ def _retaining_still(beat: datetime | None, now: datetime) -> datetime | None:
 
 
 def _queues(now: datetime) -> list[_Queue]:
-    """The queue of each grader that may be called and has pending runs, with one index probe for each priority."""
+    """The queue of each grader that may be called and has pending runs, with one index look-up for each priority."""
     free = Q(held_until=None) | Q(held_until__lte=now)
     graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE).filter(free)
     by_priority = {f"first_{place}": _first(value) for place, value in enumerate(PRIORITIES)}

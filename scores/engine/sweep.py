@@ -63,7 +63,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
 
 
 def due_graders(now: datetime) -> list[UUID]:
-    """Return the graders that may be called now and have pending runs, with one index probe for each grader."""
+    """Return the graders that may be called now and have pending runs, with one index look-up for each grader."""
     pending = WorkflowRun.objects.next_pending(OuterRef("pk")).values("pk")
     free = Q(held_until=None) | Q(held_until__lte=now)
     callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)

@@ -83,12 +83,12 @@ class LiveApplication:
             passed = problems.answer(rejections[0], request)
         response = passed
         if passed.status_code == PASSED:
-            response = await self._held(request, receive, arrived)
+            response = await self._counted_response(request, receive, arrived)
         elif request.path_info != HEALTH:
             await self._note(AuditedCall(request, trail.address_of(request)), response.status_code)
         await _send(send, response, dict(passed.items()))
 
-    async def _held(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
+    async def _counted_response(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
         """Answer a call, and count it among those that this process holds until then."""
         event = AuditedCall(request, trail.address_of(request))
         arriving = BodyReceiver(receive, self._room)

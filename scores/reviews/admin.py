@@ -72,7 +72,7 @@ def release_claims(model_admin: admin.ModelAdmin, request: HttpRequest, queryset
 
 
 def _release(review: Review) -> None:
-    """Release the claim, as its holder can; raises Conflict if nobody holds the review."""
+    """Release the claim, as the claimant can; raises Conflict if nobody has claimed the review."""
     if review.claimed_by is None or not queue.release(review.pk, Reviewer(review.claimed_by)):
         raise Conflict("Nobody holds it.", code="not_claimed")
 
@@ -177,10 +177,10 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
         now = timezone.now()
         if review.expires_at <= now:
             return badge("expired")
-        is_held = review.claimed_until is not None and review.claimed_until > now
+        is_claimed = review.claimed_until is not None and review.claimed_until > now
         return (
             badge("claimed", f"held by {formats.brief(review.claimed_by, 40)}")
-            if is_held
+            if is_claimed
             else badge("open", "waits for a person")
         )
 

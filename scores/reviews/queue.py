@@ -62,7 +62,7 @@ def claim_next(
     return None
 
 
-def held_by(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
+def claimed_by(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
     """Return the reviews that the person holds now, the earliest claim first."""
     now = database_now()
     return _open(reviews, now).filter(claimed_by=by.user, claimed_until__gt=now).order_by("claimed_until", "pk")
@@ -83,9 +83,9 @@ def progress(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQueueCounts:
     """Count the open reviews, and those that the person decided today."""
     now = database_now()
     own = Q(pk=None) if by.administers else Q(completion__created_by=by.user)
-    held_by_others = Q(claimed_until__gt=now) & ~Q(claimed_by=by.user)
+    claimed_by_others = Q(claimed_until__gt=now) & ~Q(claimed_by=by.user)
     waiting = _open(reviews, now).aggregate(
-        left=Count("pk", filter=~own), own=Count("pk", filter=own), others=Count("pk", filter=~own & held_by_others)
+        left=Count("pk", filter=~own), own=Count("pk", filter=own), others=Count("pk", filter=~own & claimed_by_others)
     )
     midnight = datetime.combine(now.date(), time(), now.tzinfo)
     oldest = ids.first_of(midnight - timedelta(days=settings.REVIEW_DAYS + 1))  # those decided today are no older

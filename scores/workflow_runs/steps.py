@@ -55,7 +55,7 @@ def current(run: WorkflowRun) -> str | None:
 
 
 def _rest(run: WorkflowRun) -> str:
-    """Return why a run sleeps: it begins later, its grader is held, or an attempt failed."""
+    """Return why a run sleeps: it begins later, its grader is paused, or an attempt failed."""
     last = run.steps[-1]["s"] if run.steps else None
     if last == HOLD:
         return HOLD

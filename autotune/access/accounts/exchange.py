@@ -1,4 +1,4 @@
-"""The HTTP client of single sign-on: it offers django-allauth the interface of `requests` on the guarded engine."""
+"""The HTTP client of single sign-on: it offers django-allauth the interface of `requests` on the outbound engine."""
 
 import base64
 import json
@@ -43,7 +43,7 @@ class ExchangeResponse:
             raise OAuth2Error(f"The provider returned HTTP {self.status_code}.")
 
 
-class GuardedSession:
+class OutboundSession:
     """A replacement for `requests.Session` that follows no redirects.
 
     It calls private addresses only if AUTOTUNE_OUTBOUND_ALLOW_IDENTITY allows them.

@@ -12,7 +12,7 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from redis.exceptions import OutOfMemoryError, ReadOnlyError
 
 SCHEMES = ("redis", "rediss")
-PROBED, PROBED_S = "autotune:broker:probed", 60
+WRITE_TESTED, WRITE_TESTED_S = "autotune:broker:probed", 60
 
 
 class RedisQoS(redis.QoS):
@@ -37,7 +37,7 @@ class RedisChannel(redis.Channel):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         try:
-            self.client.set(PROBED, 1, ex=PROBED_S)
+            self.client.set(WRITE_TESTED, 1, ex=WRITE_TESTED_S)
         except (OutOfMemoryError, ReadOnlyError) as exc:  # here, where Celery waits before it connects again
             self.close()
             raise ConnectionError(f"Redis takes no writes: {exc}") from exc

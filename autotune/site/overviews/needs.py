@@ -149,14 +149,14 @@ def _runs(principal: Principal, failures: Sequence[FailedRuns], now: datetime) -
 
 def _graders(graders: Sequence[GraderState], now: datetime) -> Iterator[CountCard]:
     states = Counter(grader.status for grader in graders)
-    held_count = sum(grader.is_held(now) for grader in graders)
+    paused_count = sum(grader.is_paused(now) for grader in graders)
     degraded, inactive = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
     notes = [
         f"{count} {word}"
-        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (held_count, "paused"))
+        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (paused_count, "paused"))
         if count
     ]
-    in_trouble = degraded + inactive or held_count
+    in_trouble = degraded + inactive or paused_count
     worst = GraderStatus.DEGRADED if degraded or not inactive else GraderStatus.INACTIVE
     filters = {"status": str(worst)} if in_trouble and (degraded or inactive) else None
     yield CountCard(

@@ -29,7 +29,7 @@ class GraderState:
     held_until: datetime | None
     verified: bool
 
-    def is_held(self, now: datetime) -> bool:
+    def is_paused(self, now: datetime) -> bool:
         return self.held_until is not None and self.held_until > now
 
 
@@ -86,5 +86,5 @@ def rows(
 def _note(grader: GraderState, now: datetime) -> str:
     if not grader.verified:
         return "not verified yet"
-    parts = [*grader.troubles, *(["paused"] if grader.is_held(now) else [])]
+    parts = [*grader.troubles, *(["paused"] if grader.is_paused(now) else [])]
     return ", ".join(parts)

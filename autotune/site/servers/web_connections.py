@@ -28,7 +28,7 @@ class Connection(TConn):
         self.address = client[0] if isinstance(client, tuple) else ""
         self.early: PartialRequest | None = None
         self.place: ClosingOrder | None = None
-        self.held_bytes = 0  # counted in the worker's `held_bytes`
+        self.waiting_bytes = 0  # counted in the worker's `waiting_bytes`
         self.reads_body = False  # counted in the worker's `bodies`
         self.may_send_more = False  # whether an answer may be sent before the whole request has arrived
         self.drained = 0  # bytes that arrived after the end of the last answer

@@ -39,8 +39,8 @@ def rivals(stage: Stage, result: Result) -> None:
         result.take(work.check())
         deadlocks = system.postgres.deadlocks() - before
         result.figures |= {"deadlocks": deadlocks, "callsPerScore": round(result.figures["calls"] / work.total, 3)}
-        result.hold("no deadlock", deadlocks == 0, deadlocks)
-        result.hold(
+        result.require("no deadlock", deadlocks == 0, deadlocks)
+        result.require(
             "nobody dies and no lease runs out, so each is asked for once", result.figures["calls"] == work.total
         )
     finally:

@@ -1,4 +1,4 @@
-"""The guarded statements that save results, in two versions: for PostgreSQL (one statement a step) and for SQLite."""
+"""The conditional statements that save results, in two versions: for PostgreSQL (one per step) and for SQLite."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -51,7 +51,7 @@ def _due(condition: str) -> str:
     ) locked where is_due"""  # noqa: S608 - only constants
 
 
-_COMPLETABLE = _due(f"{transitions.guard(RunStatus.COMPLETED)} and {_ANSWERABLE}")
+_COMPLETABLE = _due(f"{transitions.condition(RunStatus.COMPLETED)} and {_ANSWERABLE}")
 _COMPLETE = f"""
 with incoming as (
     select * from unnest(
@@ -99,13 +99,13 @@ select run_id from moved
 """  # noqa: S608 - constants alone
 
 
-def _failing(guard: str, is_holder: str) -> str:
+def _failing(condition: str, has_lease: str) -> str:
     """`_due` for failures: if a failure names an attempt, that attempt must hold the run."""
-    of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {is_holder}))"
-    return _due(f"{guard} and (x.of_review or {_ANSWERABLE}) and {of_attempt}")
+    of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {has_lease}))"
+    return _due(f"{condition} and (x.of_review or {_ANSWERABLE}) and {of_attempt}")
 
 
-_HELD = f"""
+_END_ATTEMPTS = f"""
 with incoming as (
     select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::bytea[], %s::int[], %s::timestamptz[], %s::jsonb[],
         %s::bool[]) as x(run_id, attempt, code, message, repeats, wake_at, step, of_review)
@@ -118,13 +118,13 @@ set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, 
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
 returning r.id, r.completion_id, r.task_id, r.organization_id, r.purpose, r.error_code
 """  # noqa: S608 - constants alone
-_FAIL = _HELD.format(
-    due=_failing(transitions.guard(RunStatus.FAILED), waits.failable()),
+_FAIL = _END_ATTEMPTS.format(
+    due=_failing(transitions.condition(RunStatus.FAILED), waits.failable()),
     to=RunStatus.FAILED.value,
     changes="completed_at = clock_timestamp(), wake_at = null, waits_for = ''",
 )
-_SLEEP = _HELD.format(
-    due=_failing(transitions.guard(RunStatus.SLEEPING), waits.retriable()),
+_SLEEP = _END_ATTEMPTS.format(
+    due=_failing(transitions.condition(RunStatus.SLEEPING), waits.retriable()),
     to=RunStatus.SLEEPING.value,
     changes="wake_at = due.wake_at, waits_for = ''",
 )
@@ -171,12 +171,12 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Verdi
 
 def fail(failures: Sequence[FailureToStore]) -> list[SavedRun]:
     """See Statements."""
-    return [SavedRun(*row) for row in _held(_FAIL, failures)]
+    return [SavedRun(*row) for row in _end_attempts(_FAIL, failures)]
 
 
 def sleep(failures: Sequence[FailureToStore]) -> None:
     """See Statements."""
-    _held(_SLEEP, failures)
+    _end_attempts(_SLEEP, failures)
 
 
 def rest(paused: Sequence[PauseToStore]) -> None:
@@ -189,7 +189,7 @@ def wait(paused: Sequence[PauseToStore]) -> None:
     _pause(_WAIT, paused)
 
 
-def _held(statement: str, failures: Sequence[FailureToStore]) -> list[tuple]:
+def _end_attempts(statement: str, failures: Sequence[FailureToStore]) -> list[tuple]:
     if not failures:
         return []
     failures = sorted(failures, key=lambda failure: failure.run_id)

@@ -22,7 +22,7 @@ def context(request: PageRequest, review: Review, form: ReviewDecisionForm | Non
     principal, by = request.principal, access.reviewer(request.principal)
     names = ObjectNames.of_rows(principal, [review])
     now = timezone.now()
-    is_held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
+    is_claimed = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
     is_open = review.status == ReviewStatus.OPEN and review.expires_at > now
     person_names = people(principal, [review])
     out = detail_out(review, ViewerSight.of(principal))
@@ -38,8 +38,8 @@ def context(request: PageRequest, review: Review, form: ReviewDecisionForm | Non
         "threshold": review.task.review_below_confidence,
         "decision": form or ReviewDecisionForm(),
         "open": is_open,
-        "holder": person_names.get(review.claimed_by_id, "") if is_held and review.claimed_by_id else "",
-        "mine": is_held and review.claimed_by_id == principal.user.pk,
+        "claimant": person_names.get(review.claimed_by_id, "") if is_claimed and review.claimed_by_id else "",
+        "mine": is_claimed and review.claimed_by_id == principal.user.pk,
         "decider": person_names.get(review.decided_by_id, "") if review.decided_by_id else "",
         "own": is_submitter and not by.administers,
         "completion_seen": Completion.objects.visible_to(principal).filter(pk=review.completion_id).exists(),

@@ -36,12 +36,12 @@ SHOWS: Final = (("open", "Open"), ("mine", "Yours"), ("decided", "Decided"), ("a
 
 @dataclass(frozen=True, slots=True)
 class ReviewListRow:
-    """A review of the list. `holder`: who holds it now; `own`: the reader submitted its completion."""
+    """A review of the list. `claimant`: whose claim it is now; `own`: the reader submitted its completion."""
 
     review: Review
     task: NamedObject
     grader: NamedObject
-    holder: str
+    claimant: str
     decider: str
     own: bool
 
@@ -66,7 +66,7 @@ def reviews_page(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "may_decide": may_decide,
         "progress": item.progress(request) if may_decide else None,
-        "held": queue.held_by(readable, access.reviewer(principal)).count() if may_decide else 0,
+        "claimed": queue.claimed_by(readable, access.reviewer(principal)).count() if may_decide else 0,
         "person": ids.encode("user", principal.user.pk),
         "statuses": [str(status) for status in ReviewStatus],
         "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", filters.get("taskId", "")),
@@ -87,7 +87,7 @@ def _reviews_of_tab(reviews: ReviewQuerySet, show: str, principal: Principal) ->
         case "open":
             return reviews.filter(status=ReviewStatus.OPEN)
         case "mine":
-            return queue.held_by(reviews, access.reviewer(principal))
+            return queue.claimed_by(reviews, access.reviewer(principal))
         case "decided":
             return reviews.filter(status__in=DECIDED)
     return reviews

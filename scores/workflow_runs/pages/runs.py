@@ -50,7 +50,7 @@ class RunListRow:
 
 @dataclass(frozen=True, slots=True)
 class GraderQueueRow:
-    """A grader's queue. `sees_all`: the reader sees everything about the grader, so also why its queue is held."""
+    """A grader's queue. `sees_all`: the reader sees everything about the grader, so also why its queue is paused."""
 
     queue: GraderQueue
     grader: NamedObject
@@ -152,13 +152,13 @@ def _queue_row(principal: Principal, queue: GraderQueue, grader: Grader | None) 
     if grader is None:
         return GraderQueueRow(queue, name, "", None, "", False, False)
     sees_all = grader_shapes.sees_all_of(grader, principal)
-    is_held = sees_all and grader.held_until is not None and grader.held_until > timezone.now()
+    is_paused = sees_all and grader.held_until is not None and grader.held_until > timezone.now()
     return GraderQueueRow(
         queue,
         name,
         grader.status,
-        grader.held_until if is_held else None,
-        words.hold(grader.held_reason) if is_held else "",
+        grader.held_until if is_paused else None,
+        words.pause(grader.held_reason) if is_paused else "",
         sees_all and Trouble.CIRCUIT in grader.troubles,
         sees_all,
     )

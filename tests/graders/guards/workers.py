@@ -20,9 +20,9 @@ class Clock:
 class Worker:
     """One drain's guard, and a hand that moves it: `ask`, `note`, `calls`."""
 
-    def __init__(self, grader, holder, clock):
-        self.grader, self.holder, self.clock = grader, holder, clock
-        self.guard = Guard(grader, holder)
+    def __init__(self, grader, drain_id, clock):
+        self.grader, self.drain_id, self.clock = grader, drain_id, clock
+        self.guard = Guard(grader, drain_id)
         self.permit = None
 
     def ask(self, want=16):

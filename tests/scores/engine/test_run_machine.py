@@ -52,7 +52,8 @@ class RunMachine(RuleBasedStateMachine):
         self.transaction.__enter__()
         task = TaskFactory()
         self.grader = task.version.members.get().grader
-        pauses.hold(self.grader.pk, database_now() + AWAY, pauses.RATE_LIMITED)  # what rests for it does not wake early
+        # What rests for it does not wake early.
+        pauses.pause(self.grader.pk, database_now() + AWAY, pauses.RATE_LIMITED)
         self.version_id = task.version_id
         runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(RUNS)]
         self.expected = {run.pk: Expected() for run in runs}

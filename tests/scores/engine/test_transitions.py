@@ -74,13 +74,13 @@ def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
         return
     run = RunFactory(status=source)
     with connection.cursor() as cursor:
-        cursor.execute(f"select count(*) from scores_workflowrun r where {transitions.guard(target)}")
+        cursor.execute(f"select count(*) from scores_workflowrun r where {transitions.condition(target)}")
         assert cursor.fetchone()[0] == (target in MOVES[source])
     assert status_of(run) == source
 
 
 def test_a_move_may_leave_a_source_alone():
-    guard = transitions.guard(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
+    guard = transitions.condition(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
     assert guard == "x.status in ('pending', 'running', 'sleeping')"
 
 
