@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from autotune.core.outbound.addresses import Allowance, parse_allow
+from autotune.core.outbound.addresses import AllowedNetwork, parse_allow
 
 TLS_FILES = frozenset({"ssl_ca_certs", "ssl_certfile", "ssl_keyfile"})
 
@@ -47,7 +47,7 @@ def networks(name: str) -> list[str]:
     return entries
 
 
-def allowances(name: str) -> tuple[Allowance, ...]:
+def allowances(name: str) -> tuple[AllowedNetwork, ...]:
     """Return the entries of NAME, each a network with optional ports such as 127.0.0.1/32:9100-9199.
 
     raises ImproperlyConfigured for a malformed entry

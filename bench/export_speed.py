@@ -44,7 +44,7 @@ def ours(name):
     from autotune.access.principal import Principal
     from autotune.core import garbage
     from exports import formats, layouts
-    from exports.metadata import Facts
+    from exports.metadata import ExportFacts
     from exports.requests import ExportQuery
     from scores.results import filters
 
@@ -53,7 +53,7 @@ def ours(name):
     if kind == "parquet":
         import pyarrow.parquet  # noqa: F401 - the encoder would on first use
     query = ExportQuery(format=kind, compression=compression or None)
-    facts = Facts()
+    facts = ExportFacts()
     layout = layouts.layout(query, filters.check(query, Principal(key.organization, key.role, key.user)))
     encoder = formats.encoder(query, layout.schema, facts)
     garbage.settle()  # as each process of the Procfile does

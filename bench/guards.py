@@ -89,12 +89,12 @@ def work(grader, number, seconds, results):
     from django.db import connection
 
     from autotune.core import redis
-    from graders.guards import Answered, Guard
+    from graders.guards import CallReport, Guard
 
     redis._client = None
     guard = Guard(grader, f"bench-{number}")
     times, granted = {"refresh": [], "take": [], "note": []}, 0
-    good, bad = [Answered(ok=True, items=1)] * 63, [Answered(ok=False, items=1)]
+    good, bad = [CallReport(ok=True, items=1)] * 63, [CallReport(ok=False, items=1)]
 
     def timed(name, act):
         start = time.perf_counter()

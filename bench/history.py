@@ -199,8 +199,8 @@ def save_cpu():
     from graders.verdicts import Verdict
     from graders.models import NO_VERSION
     from scores.engine import claims, recording
-    from scores.engine.materials import Facts
-    from scores.engine.call_results import Judged, Results
+    from scores.engine.materials import TaskFactsCache
+    from scores.engine.call_results import JudgedRun, CallResults
     from tasks.models import Task
 
     task = Task.objects.select_related("version").get(name="Task 0")
@@ -210,15 +210,15 @@ def save_cpu():
         cursor.execute(SUBMIT_RUNS, {"grader": grader.pk})
         cursor.execute("select pg_backend_pid()")
         backend = cursor.fetchone()[0]
-    facts, spent, session = Facts(), 0.0, 0.0
+    facts, spent, session = TaskFactsCache(), 0.0, 0.0
     for number in range(SAVED // GROUP):
         runs = claims.take(grader.pk, limit=GROUP)
         judged = [
-            Judged(run, Verdict((number * 64 + n) / SAVED, 0.9), task.version_id, NO_VERSION, 20.0)
+            JudgedRun(run, Verdict((number * 64 + n) / SAVED, 0.9), task.version_id, NO_VERSION, 20.0)
             for n, run in enumerate(runs)
         ]
         before, started = common.stat(backend)[1], time.process_time()
-        recording.save(grader.pk, grader.version_id, Results(judged=judged), facts)
+        recording.save(grader.pk, grader.version_id, CallResults(judged=judged), facts)
         spent, session = spent + time.process_time() - started, session + common.stat(backend)[1] - before
     return (spent + session) * 1000 / SAVED
 

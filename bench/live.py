@@ -23,7 +23,7 @@ import redis  # noqa: E402
 
 from autotune.site.local import databases, launch  # noqa: E402
 from autotune.site.local.ports import LOOPBACK, free_port, listens  # noqa: E402
-from autotune.site.local.supervisor import Process, Supervisor, SupervisorError  # noqa: E402
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor, SupervisorError  # noqa: E402
 
 LOCAL_POSTGRES, LOCAL_REDIS = "postgres://postgres@127.0.0.1:5432/postgres", "redis://127.0.0.1:6379"
 DATABASE, REDIS_NUMBER = "autotune_live", 10
@@ -58,7 +58,7 @@ class Bench:
             launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
             self.key = launch.bootstrap(env, "Bench", "admin@bench.example")["apiKey"]
             stub = (sys.executable, str(HERE / "stub_grader.py"), "--verify", "--port", str(self.stub_port))
-            tree.start(Process("stub", stub))
+            tree.start(SupervisedProcess("stub", stub))
             launch.start_server(tree, env)
             tree.wait_for(lambda: listens(self.stub_port), "the start of the stub grader", 10)
             self.pids = tree.pids

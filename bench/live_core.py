@@ -36,7 +36,7 @@ def measure():
     from scores.intake import submission
     from scores.intake.requests import NewCompletion, TaskId
     from scores.live import answering
-    from scores.live.requests import Item
+    from scores.live.requests import RewardItem
     from scores.models import Reward, Score, WorkflowRun
     from tasks.models import PanelMember, Task, TaskVersion
 
@@ -86,7 +86,7 @@ def measure():
         plain = {
             n: NewCompletion(task_id=named, model_id="m", prompt=p, response=r) for n, (p, r) in enumerate(texts(size))
         }
-        items = [Item(prompt=p, response=r) for p, r in texts(size)]
+        items = [RewardItem(prompt=p, response=r) for p, r in texts(size)]
 
         def live():
             return answering.submit(caller, task.pk, items)

@@ -114,12 +114,12 @@ def ask(strategy):
 
     django.setup()
     from exports.pairs import sample
-    from exports.pairs.requests import PairsWanted
+    from exports.pairs.requests import PairsRequest
     from scores.intake.requests import TaskId
     from tasks.models import Task
 
     task = Task.objects.get(name=NAME)
-    wanted = PairsWanted(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=1_000, strategy=strategy, seed=7)
+    wanted = PairsRequest(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=1_000, strategy=strategy, seed=7)
 
     def work():
         made = sample.answer(principal_of(task), wanted)

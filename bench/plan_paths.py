@@ -171,7 +171,7 @@ def drain_reviews(world, take):
     """Verdicts that wait for a person; decisions; those that come too late."""
     from autotune.core.clock import database_now
     from scores.reviews import decisions
-    from scores.reviews.decisions import Decision, Reviewer
+    from scores.reviews.decisions import ReviewDecision, Reviewer
     from scores.models import Review
 
     completions = world.submit(world.reviewed, 120)
@@ -181,9 +181,9 @@ def drain_reviews(world, take):
         assert len(opened) == 120, len(opened)
         reviewer = Reviewer(world.user, administers=True)
         decisions.claim(opened[0].pk, reviewer)
-        decisions.decide(opened[0].pk, Decision(True), reviewer)
-        decisions.decide(opened[1].pk, Decision(True, 0.25), reviewer)
-        decisions.decide(opened[2].pk, Decision(False, explanation="no"), reviewer)
+        decisions.decide(opened[0].pk, ReviewDecision(True), reviewer)
+        decisions.decide(opened[1].pk, ReviewDecision(True, 0.25), reviewer)
+        decisions.decide(opened[2].pk, ReviewDecision(False, explanation="no"), reviewer)
         assert decisions.expire(database_now() + AGES)
 
 
@@ -252,7 +252,7 @@ def sweep(world, take):
     from autotune.core.clock import database_now
     from graders.models import Grader
     from scores.engine import claims, sweep
-    from scores.engine.materials import Facts
+    from scores.engine.materials import TaskFactsCache
     from scores.models import WorkflowRun
 
     now, future = database_now(), database_now() + AGES
@@ -280,7 +280,7 @@ def sweep(world, take):
     assert not WorkflowRun.objects.filter(pk__in=claimed, status="running").exists()
     with take():
         sweep._wake_released()
-        sweep._end_overdue(Facts(), database_now())
+        sweep._end_overdue(TaskFactsCache(), database_now())
 
 
 @path

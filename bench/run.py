@@ -19,7 +19,7 @@ import redis  # noqa: E402
 
 from autotune.site.local import databases, launch  # noqa: E402
 from autotune.site.local.ports import LOOPBACK, free_port, listens  # noqa: E402
-from autotune.site.local.supervisor import Process, Supervisor, SupervisorError  # noqa: E402
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor, SupervisorError  # noqa: E402
 
 LOCAL_POSTGRES = "postgres://postgres@127.0.0.1:5432/postgres"
 LOCAL_REDIS = "redis://127.0.0.1:6379"
@@ -64,7 +64,7 @@ class Bench:
             launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
             made = launch.bootstrap(env, "Bench", "admin@bench.example")
             tree.start(
-                Process(
+                SupervisedProcess(
                     "stub", (sys.executable, str(HERE / "stub_grader.py"), "--verify", "--port", str(self.stub_port))
                 )
             )

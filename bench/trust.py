@@ -23,7 +23,7 @@ import redis  # noqa: E402
 
 from autotune.site.local import databases, launch  # noqa: E402
 from autotune.site.local.ports import LOOPBACK, answers, free_port, listens  # noqa: E402
-from autotune.site.local.supervisor import Process, Supervisor, SupervisorError  # noqa: E402
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor, SupervisorError  # noqa: E402
 
 LOCAL_POSTGRES, LOCAL_REDIS = "postgres://postgres@127.0.0.1:5432/postgres", "redis://127.0.0.1:6379"
 DATABASE, REDIS_NUMBER = "autotune_trust", 8
@@ -90,7 +90,7 @@ class Bench:
             launch.manage(environments["full"], "migrate", "--noinput", "--verbosity", "0")
             self.key = launch.bootstrap(environments["full"], "Bench", "admin@bench.example")["apiKey"]
             stub = (sys.executable, str(HERE / "stub_grader.py"), "--verify", "--port", str(self.stub_port))
-            tree.start(Process("stub", stub))
+            tree.start(SupervisedProcess("stub", stub))
             for name, entry in SERVERS.items():
                 tree.start(self.web(name, entry, environments[name]))
             for name, port in self.ports.items():
@@ -105,7 +105,7 @@ class Bench:
     def web(name, entry, env):
         web = next(process for process in launch.server_processes(env) if process.name == "web")
         command = web.command[-1].replace(SERVERS["full"], entry)
-        return Process(f"web-{name}", (*web.command[:-1], command), env=env, cwd=ROOT)
+        return SupervisedProcess(f"web-{name}", (*web.command[:-1], command), env=env, cwd=ROOT)
 
     # The load
 

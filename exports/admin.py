@@ -10,9 +10,9 @@ from django.utils.html import format_html
 from autotune.access.models import Organization
 from autotune.core.admin import figures
 from autotune.core.admin.actions import confirmed, each
-from autotune.core.admin.base import OnPages, PublicIdSearch, Record, plain
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin, plain
 from autotune.core.admin.cells import figure, linked, moment, state
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
 from autotune.core.pages.formats import number, octets
@@ -38,7 +38,7 @@ def _cancel(export: Export) -> None:
     ending.cancel(export.pk)
 
 
-class FilesInline(Newest):
+class FilesInline(NewestRowsInline):
     model = ExportFile
     verbose_name_plural = "newest files"
     fields = ("kind", "number", figure("rows", number), figure("bytes", octets, "size"), "sha256", "created_at")
@@ -46,7 +46,7 @@ class FilesInline(Newest):
 
 
 @admin.register(Export)
-class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
+class ExportAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.ModelAdmin):
     """Shows an export's query and progress. The key of its files is never shown."""
 
     kind = "exp"
@@ -96,7 +96,7 @@ class ExportAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 
 
 @admin.register(ExportFile)
-class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class ExportFileAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """Lists export files. Their contents can be read only through the API."""
 
     finds = MappingProxyType({"exp": "export_id", "org": "export__organization_id"})

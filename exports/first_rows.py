@@ -9,13 +9,13 @@ import msgspec
 
 from exports import layouts
 from exports.formats import jsonl
-from exports.metadata import Facts
+from exports.metadata import ExportFacts
 from exports.reading import prompts, readers
 from exports.reading.left_out import Forms
-from exports.reading.ranges import Head, Reader
+from exports.reading.ranges import RangeReader, RecordHead
 from exports.reading.readers import RewardReader
 from exports.requests import ExportQuery
-from exports.structure import Batch, Layout
+from exports.structure import Layout, RowBatch
 from scores.results.filters import Selection
 
 SAMPLE: Final = 5
@@ -42,14 +42,14 @@ def sample(query: ExportQuery, selection: Selection) -> list[str]:
     return rows
 
 
-def _names_of_first(reader: Reader) -> list[str]:
+def _names_of_first(reader: RangeReader) -> list[str]:
     """Return the dimension names of the first rows. The file has on each row the names of all rows."""
     heads, _ = reader.heads(None, SAMPLE)
     return sorted({dimension["name"] for head in heads for dimension in head.dimensions or ()})
 
 
 def _rows(layout: Layout, reader: "_FirstRowsReader") -> list[str]:
-    cast(HasReader, layout).reader = cast(Reader, reader)
+    cast(ReadingLayout, layout).reader = cast(RangeReader, reader)
     rows: list[str] = []
     try:
         for batch in layout.batches():
@@ -61,9 +61,9 @@ def _rows(layout: Layout, reader: "_FirstRowsReader") -> list[str]:
     return rows[:SAMPLE]
 
 
-def _written(layout: Layout, batch: Batch) -> list[str]:
+def _written(layout: Layout, batch: RowBatch) -> list[str]:
     """Return the first rows of a batch, encoded as JSON Lines."""
-    lines = b"".join(jsonl.pieces(layout.schema, [batch], Facts())).split(b"\n")[:SAMPLE]
+    lines = b"".join(jsonl.pieces(layout.schema, [batch], ExportFacts())).split(b"\n")[:SAMPLE]
     rows = [msgspec.json.decode(line) for line in lines if line]
     return [json.dumps(_shortened(row), ensure_ascii=False, indent=2) for row in rows]
 
@@ -79,10 +79,10 @@ def _shortened(value: Any) -> Any:
     return value
 
 
-class HasReader(Protocol):
+class ReadingLayout(Protocol):
     """The interface that all layouts share."""
 
-    reader: Reader
+    reader: RangeReader
 
 
 class _LimitReached(Exception):
@@ -110,7 +110,7 @@ class _FirstRowsReader:
     def forms(self) -> Forms:
         return cast(Forms, self.reader.forms)
 
-    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
+    def heads(self, after: UUID | None, limit: int) -> tuple[list[RecordHead], UUID | None]:
         heads, _ = self.reader.heads(after, SAMPLE, only_fitting=True)
         return heads[:SAMPLE], None
 

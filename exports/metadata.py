@@ -11,12 +11,12 @@ import msgspec
 
 from autotune.core import clock
 from exports.reading import left_out
-from exports.structure import Batch
+from exports.structure import RowBatch
 from scores.results.summary import DistributionOut, PercentilesOut
 
 
 @dataclass(slots=True)
-class Facts:
+class ExportFacts:
     """Facts collected while rows are written, with 8 bytes kept for each score. Facts of parts can be added up."""
 
     exported_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -28,7 +28,7 @@ class Facts:
     left_out: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def noting(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+    def noting(self, batches: Iterable[RowBatch]) -> Iterator[RowBatch]:
         """Yield the batches, and record the facts of each first."""
         for batch in batches:
             self.values.extend(batch.scores)
@@ -40,7 +40,7 @@ class Facts:
             self.reasons.update(batch.reasons)
             yield batch
 
-    def merge(self, other: "Facts") -> None:
+    def merge(self, other: "ExportFacts") -> None:
         """Add the facts of another part."""
         self.values.extend(other.values)
         self.tasks |= other.tasks

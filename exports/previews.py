@@ -17,7 +17,7 @@ from django.db.models import Count
 from autotune.access.principal import Principal
 from autotune.core.errors import Invalid, NotFound
 from exports import first_rows, layouts, requests
-from exports.layouts.preferences import Preferences
+from exports.layouts.preferences import PreferencesLayout
 from exports.pairs import selection as pairs_selection
 from exports.reading import left_out, prompts
 from exports.reading.readers import RewardReader
@@ -41,7 +41,7 @@ UNITS: Final = {"preferences": "pair", "verl": "prompt"}
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class RowCount:
     """A number of rows: exact, or a lower bound if `more` is set."""
 
     value: int
@@ -52,15 +52,15 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOutCount:
     """Completions of the selection that make no row, and why."""
 
     why: str
-    amount: Amount
+    amount: RowCount
 
 
 @dataclass(slots=True)
-class Preview:
+class ExportPreview:
     """What Autotune knows about an export before it is created.
 
     unit      what a row is
@@ -71,19 +71,19 @@ class Preview:
     """
 
     unit: str
-    rows: Amount | None = None
-    left_out: list[LeftOut] = field(default_factory=list)
+    rows: RowCount | None = None
+    left_out: list[LeftOutCount] = field(default_factory=list)
     sample: list[str] = field(default_factory=list)
     note: str = ""
 
 
-def build_preview(query: ExportQuery, principal: Principal) -> Preview:
+def build_preview(query: ExportQuery, principal: Principal) -> ExportPreview:
     """Build the preview of a query, for callers who may create the export.
 
     raises  Invalid or NotFound for the query, with pointers into a body
     """
     selection = _checked(query, principal)
-    preview = Preview(UNITS.get(query.layout, "row"))
+    preview = ExportPreview(UNITS.get(query.layout, "row"))
     with _briefly() as state:
         preview.sample = first_rows.sample(query, selection)
         preview.rows, preview.note = _count(query, selection)
@@ -103,21 +103,21 @@ def _checked(query: ExportQuery, principal: Principal) -> Selection:
         raise asking.in_body(exc) from exc
 
 
-def _count(query: ExportQuery, selection: Selection) -> tuple[Amount, str]:
+def _count(query: ExportQuery, selection: Selection) -> tuple[RowCount, str]:
     """Return the number of rows, and a note on its limits."""
     plain = msgspec.structs.replace(query, dimensions=False, dimension_columns=False)  # a count needs no dimensions
     layout = layouts.layout(plain, selection)
-    reader = cast(first_rows.HasReader, layout).reader
+    reader = cast(first_rows.ReadingLayout, layout).reader
     if query.layout in prompts.LAYOUTS:
         return _by_prompt(layout, cast(RewardReader, reader))
     if isinstance(reader, RewardReader):
         return _rewarded(query, selection, reader)
     heads, last = reader.heads(None, LISTED)
     fitting = [head for head in heads if reader.forms == left_out.ALL or (head.form or b"").decode() in reader.forms]
-    return Amount(len(fitting), last is not None), _looked_at(LISTED) if last else ""
+    return RowCount(len(fitting), last is not None), _looked_at(LISTED) if last else ""
 
 
-def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) -> tuple[Amount, str]:
+def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) -> tuple[RowCount, str]:
     """Count the completions with a reward: up to MOST from the rewards only, else among the first READ completions."""
     is_simple = query.model_id is None and selection.grader is None and selection.grader_version is None
     if is_simple and reader.forms == left_out.ALL:
@@ -130,32 +130,34 @@ def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) ->
     last = all_[READ : READ + 1].first()
     if last is None:
         return _up_to(rewarded), ""
-    return Amount(rewarded.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _looked_at(READ)
+    return RowCount(rewarded.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _looked_at(READ)
 
 
-def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[Amount, str]:
+def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[RowCount, str]:
     """Count task by task, the first prompts of each, up to GROUPED completions or TASKS tasks."""
     row_count, remaining = 0, GROUPED
     for number, rewarded in enumerate(prompts.of_each_task(reader)):
         if number == TASKS or remaining <= 0:
-            return Amount(row_count, more=True), "Counted only in the first tasks. Choose one task to count all."
+            return RowCount(row_count, more=True), "Counted only in the first tasks. Choose one task to count all."
         last = prompts.digest_at(rewarded, remaining)
         if last is not None:
             row_count += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
-            return Amount(row_count, more=True), _looked_at(GROUPED)
+            return RowCount(row_count, more=True), _looked_at(GROUPED)
         row_count += _grouped(layout, rewarded)
         remaining -= 0 if reader.selection.task else rewarded.order_by().count()
-    return Amount(row_count), ""
+    return RowCount(row_count), ""
 
 
 def _grouped(layout: Layout, rewarded: Any) -> int:
-    fitting = left_out.fitting(rewarded, cast(first_rows.HasReader, layout).reader.forms)
+    fitting = left_out.fitting(rewarded, cast(first_rows.ReadingLayout, layout).reader.forms)
     return (
-        pairs_selection.count(fitting, layout.choice) if isinstance(layout, Preferences) else prompts.distinct(fitting)
+        pairs_selection.count(fitting, layout.choice)
+        if isinstance(layout, PreferencesLayout)
+        else prompts.distinct(fitting)
     )
 
 
-def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[LeftOut]:
+def _left_out(query: ExportQuery, selection: Selection, rows: RowCount) -> list[LeftOutCount]:
     """Return why completions of the task and model make no row."""
     completions = selection.scoped(Completion.objects.for_readers(selection.sources), "exports")
     rewards = selection.scoped(Reward.objects.for_readers(selection.sources), "exports").order_by()
@@ -176,13 +178,13 @@ def _left_out(query: ExportQuery, selection: Selection, rows: Amount) -> list[Le
         counts.append(("outside the bounds, dates or grader", outside))
     counts += [(reason, n) for n, reason in left_out.sentences(reasons, query.layout)]
     counts.append(("rewarded, but the text was erased", _up_to(erased).value))
-    return [LeftOut(reason, Amount(number)) for reason, number in counts if number > 0]
+    return [LeftOutCount(reason, RowCount(number)) for reason, number in counts if number > 0]
 
 
-def _up_to(queryset: Any) -> Amount:
+def _up_to(queryset: Any) -> RowCount:
     """Count the rows of a queryset, up to MOST."""
     count = queryset.order_by().values("pk")[: MOST + 1].count()
-    return Amount(min(count, MOST), count > MOST)
+    return RowCount(min(count, MOST), count > MOST)
 
 
 def _looked_at(completions: int) -> str:

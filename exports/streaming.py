@@ -10,7 +10,7 @@ from autotune.access.principal import Principal
 from autotune.core.streams import watched
 from exports import formats, layouts
 from exports.formats import json
-from exports.metadata import Facts
+from exports.metadata import ExportFacts
 from exports.requests import ExportQuery, check
 from scores.results import filters
 
@@ -27,7 +27,7 @@ def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> H
     """
     check(query)
     selection = filters.check(query, principal)
-    facts = Facts()
+    facts = ExportFacts()
     layout = layouts.layout(query, selection)
     encoder = formats.encoder(query, layout.schema, facts)
     headers = {
@@ -45,5 +45,5 @@ def respond(request: HttpRequest, query: ExportQuery, principal: Principal) -> H
     return StreamingHttpResponse(body, content_type=encoder.media_type, headers=headers)
 
 
-def _name(query: ExportQuery, facts: Facts) -> str:
+def _name(query: ExportQuery, facts: ExportFacts) -> str:
     return f"autotune-{query.layout}-{facts.exported_at:%Y%m%dT%H%M%SZ}"

@@ -59,7 +59,7 @@ ColumnValues = Sequence[Any]
 
 
 @dataclass(slots=True)
-class Batch:
+class RowBatch:
     """Consecutive rows of an export, stored column by column.
 
     columns      a sequence for each column of the schema, in its order
@@ -91,7 +91,7 @@ class Layout(Protocol):
 
     schema: Schema
 
-    def batches(self, after: str = "") -> Iterator[Batch]:
+    def batches(self, after: str = "") -> Iterator[RowBatch]:
         """Yield all rows, or those after a batch's `cursor`. A batch may have no rows."""
 
     def expected(self) -> int:
@@ -104,7 +104,7 @@ class Encoder(Protocol):
     media_type: str
     extension: str
 
-    def encode(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+    def encode(self, batches: Iterable[RowBatch]) -> Iterator[bytes]:
         """Yield the file in pieces. Its facts are complete after the last piece."""
 
 

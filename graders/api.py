@@ -10,17 +10,17 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, PageQuery, page
+from autotune.core.api.pagination import PageQuery, SortOrder, page
 from autotune.core.clock import database_now
 from graders import credentials, registry, responses, versions
 from graders.health import reports, verification
 from graders.models import Grader
-from graders.requests import GraderIn, GraderPatch, GraderQuery, RotateIn, StatsQuery
+from graders.requests import GraderIn, GraderPatch, GraderQuery, SecretRotationIn, StatsQuery
 from graders.statistics import reports as statistics_reports
 from graders.statistics.marketplace import PublicFigures
 
 RESOURCE = "endpoint_graders"
-ORDER = Order("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
+ORDER = SortOrder("graders", {"createdAt": "created_at", "name": "name", "updatedAt": "updated_at"})
 
 
 class GraderView(ApiView):
@@ -33,7 +33,7 @@ class GraderView(ApiView):
         return responses.sees_all_of(grader, self.principal)
 
 
-class Graders(ApiView):
+class GradersView(ApiView):
     @operation(
         summary="Register a grader. The shared secret is shown once.",
         resource=RESOURCE,
@@ -71,7 +71,7 @@ class Graders(ApiView):
         return responses.GraderList([responses.grader_out(row, self.principal) for row in rows], pagination)
 
 
-class GraderDetail(GraderView):
+class GraderDetailView(GraderView):
     @operation(summary="Read a grader.", resource=RESOURCE, action="read", answers={200: responses.GraderAnswer})
     def get(self, request: Request, grader_id: UUID) -> responses.GraderAnswer:
         return responses.GraderAnswer(responses.grader_out(self.grader(grader_id), self.principal))
@@ -99,7 +99,7 @@ class GraderDetail(GraderView):
         registry.tombstone(self.grader(grader_id, "delete"))
 
 
-class GraderVerify(GraderView):
+class GraderVerifyView(GraderView):
     @operation(
         summary="Verify a grader with /health and a signed sample /score. If all checks pass, it becomes active.",
         resource=RESOURCE,
@@ -109,31 +109,31 @@ class GraderVerify(GraderView):
         calls_out=True,
     )
     def post(self, request: Request, grader_id: UUID) -> responses.VerificationOut:
-        probe = verification.verify(self.grader(grader_id, "update"))
+        result = verification.verify(self.grader(grader_id, "update"))
         checks = [
-            responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms) for check in probe.checks
+            responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms) for check in result.checks
         ]
-        return responses.VerificationOut(probe.verified, checks)
+        return responses.VerificationOut(result.verified, checks)
 
 
-class GraderRotateSecret(GraderView):
+class GraderRotateSecretView(GraderView):
     @operation(
         summary="Create a new secret, shown once. The previous one stays valid for a grace period.",
         resource=RESOURCE,
         action="update",
-        body=RotateIn,
+        body=SecretRotationIn,
         needs_body=False,
         answers={200: responses.RotatedSecret},
         errors=(409,),
         secrets=("credentials.sharedSecret",),
     )
-    def post(self, request: Request, grader_id: UUID, body: RotateIn) -> responses.RotatedSecret:
+    def post(self, request: Request, grader_id: UUID, body: SecretRotationIn) -> responses.RotatedSecret:
         grader = self.grader(grader_id, "update")
         secret = credentials.rotate(grader, grace_hours=body.grace_hours, force=bool(body.force))
         return responses.RotatedSecret(responses.credentials_out(grader, secret))
 
 
-class GraderStats(GraderView):
+class GraderStatsView(GraderView):
     @operation(
         summary="Read a grader's statistics over a window. Other organizations see rounded figures.",
         resource=RESOURCE,
@@ -147,7 +147,7 @@ class GraderStats(GraderView):
         return report if self.sees_all(grader) else PublicFigures.of_report(report).stats_out()
 
 
-class GraderHealth(GraderView):
+class GraderHealthView(GraderView):
     @operation(
         summary="List a grader's recent checks and status changes, with reasons.",
         resource=RESOURCE,
@@ -175,7 +175,7 @@ class GraderHealth(GraderView):
         return responses.health_out(grader, *reports.history(grader), now=database_now())
 
 
-class GraderVersions(GraderView):
+class GraderVersionsView(GraderView):
     @operation(
         summary="List the versions that a grader reported, newest first. Empty for other organizations.",
         resource=RESOURCE,

@@ -238,7 +238,7 @@ class GraderStatusChange(models.Model):
         return self.grader.organization_id
 
 
-class Counted(models.Model):
+class GraderCounters(models.Model):
     """Counters of the scores, latencies and errors of a grader version.
 
     errors     {code: count}, one for each attempt on a completion that ended with the code
@@ -258,7 +258,7 @@ class Counted(models.Model):
         abstract = True
 
 
-class Tally(Counted):
+class Tally(GraderCounters):
     """Counters of one saved group of results, written in the transaction of the save.
 
     Rows are only appended, so no transaction waits for another. A job folds them into GraderStatistic and GraderHour;
@@ -276,7 +276,7 @@ class Tally(Counted):
         return f"{self.grader_id} {self.at:%H:%M:%S}"
 
 
-class GraderStatistic(Counted):
+class GraderStatistic(GraderCounters):
     """Counters of one grader version over five minutes; over a whole day where it is older than folding.FINE_FOR."""
 
     id = models.BigAutoField(primary_key=True)
@@ -290,7 +290,7 @@ class GraderStatistic(Counted):
         return f"{self.grader_id} {self.start:%Y-%m-%d %H:%M}"
 
 
-class GraderHour(Counted):
+class GraderHour(GraderCounters):
     """Counters of one grader version over an hour: the sums of the hour's GraderStatistic rows.
 
     The code that writes those rows also writes these. A day that has one row there has the same row here.

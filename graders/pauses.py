@@ -16,7 +16,7 @@ CIRCUIT_OPEN: Final = "circuit_open"
 UNHEALTHY: Final = "unhealthy"
 
 
-def hold(grader_id: UUID, until: datetime, reason: str) -> None:
+def pause(grader_id: UUID, until: datetime, reason: str) -> None:
     """Pause calls to a grader until `until`; a longer pause stays."""
     shorter = Q(held_until=None) | Q(held_until__lt=until)
     Grader.objects.filter(shorter, pk=grader_id).update(held_until=until, held_reason=reason)

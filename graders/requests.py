@@ -87,7 +87,7 @@ class GraderPatch(BodyStruct):
     status: Literal["active", "inactive"] | UnsetType = UNSET
 
 
-class RotateIn(BodyStruct):
+class SecretRotationIn(BodyStruct):
     """`graceHours`: how long the previous secret stays valid; 24 by default, 0 ends it at once. `force`: rotate even
     inside a grace period."""
 

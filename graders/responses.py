@@ -11,7 +11,7 @@ from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.crypto.fields import Legible, is_legible
+from autotune.core.crypto.fields import LegibleRow, is_legible
 from graders import credentials
 from graders.models import Grader, GraderCheck, GraderStatusChange
 
@@ -277,7 +277,7 @@ def public_health_out(grader: Grader) -> GraderHealthOut:
 
 
 def _check_out(check: GraderCheck) -> RecordedCheckOut:
-    text = Legible(check)
+    text = LegibleRow(check)
     return RecordedCheckOut(
         name=check.name,
         passed=check.passed,
@@ -290,7 +290,7 @@ def _check_out(check: GraderCheck) -> RecordedCheckOut:
 
 
 def _status_change_out(change: GraderStatusChange) -> StatusChangeOut:
-    text = Legible(change)
+    text = LegibleRow(change)
     return StatusChangeOut(change.previous, change.current, text.reason, wire(change.at), text.marker())
 
 

@@ -17,5 +17,5 @@ A receiver returns the ids of further organizations that receive the event, besi
 grader_queues = Signal()
 """Somebody reads the queues of their graders. Sent with `grader_ids`.
 
-A receiver returns {grader_id: graders.queued_runs.Queue}; it may omit graders for which nothing waits.
+A receiver returns {grader_id: graders.queued_runs.QueuedRuns}; it may omit graders for which nothing waits.
 """

@@ -14,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from autotune.core import ids
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.states import EventKind
 from graders.models import Grader, GraderStatusChange
 from graders.signals import grader_audience
@@ -155,7 +155,7 @@ def _emit_change(grader: Grader, previous: str, current: str, reason: str) -> No
     emit(
         EventKind.GRADER_STATUS_CHANGED,
         [
-            Emitted(
+            EmittedEvent(
                 organization_id,
                 grader.pk,
                 build_payload(grader.pk, previous, current, reason if organization_id == own else None),

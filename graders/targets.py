@@ -7,7 +7,7 @@ from uuid import UUID
 from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, Unreadable
 from graders import credentials
-from graders.gateway.types import GraderTarget, Secret
+from graders.gateway.types import GraderTarget, SharedSecret
 from graders.models import Grader, GraderSecret
 
 SECRET_UNREADABLE: Final = "Autotune cannot decrypt the grader's shared secret, so it cannot sign calls."  # noqa: S105
@@ -42,7 +42,7 @@ def _target(grader: Grader, secrets: list[GraderSecret]) -> GraderTarget | None:
     usable = [secret for secret in credentials.active(secrets) if not is_damaged(secret, "secret")]
     if not any(secret.current for secret in usable):
         return None
-    signing = tuple(Secret(secret.key_id, str(secret.secret), secret.current) for secret in usable)
+    signing = tuple(SharedSecret(secret.key_id, str(secret.secret), secret.current) for secret in usable)
     return GraderTarget(
         grader_id=grader.public_id,
         base_url=grader.endpoint,

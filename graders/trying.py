@@ -20,9 +20,9 @@ from autotune.core.outbound.calls import OutboundError, OutboundResponse, Result
 from graders import targets
 from graders.gateway import outcomes, requests, signing
 from graders.gateway.signing import SignatureRefused
-from graders.gateway.types import Call, GraderTarget, Outcome, Secret
+from graders.gateway.types import CallOutcome, GraderCall, GraderTarget, SharedSecret
 from graders.models import Grader
-from graders.verdicts import Accepted, Failure, Item, Options, Verdict
+from graders.verdicts import Acceptance, Failure, GraderItem, GraderOptions, Verdict
 
 MAX_TEXT: Final = 100_000
 MAX_SHOWN: Final = 20_000
@@ -43,7 +43,7 @@ class SampleIn(BodyStruct):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SampleRequest:
     """The request as Autotune sent it. Its signature is valid only for this message; it does not show the secret."""
 
     method: str
@@ -54,7 +54,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SampleResponse:
     """The grader's answer. `status` is None if there was none.
 
     verified_with  the id of the secret with which the answer's signature is valid; None if it is not valid
@@ -71,20 +71,20 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SampleResult:
     """The result of one sample. Either `verdict` or `failure` is set.
 
     repeated  the grader rejected a first call, signed with the previous secret; this one has the current one
     """
 
-    sent: Sent
-    answer: Answer
+    sent: SampleRequest
+    answer: SampleResponse
     verdict: Verdict | None
     failure: Failure | None
     repeated: bool = False
 
 
-def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
+def send(principal: Principal, grader: Grader, sample: SampleIn) -> SampleResult:
     """Send one sample to a grader and wait for its answer, up to the grader's timeout.
 
     raises  TooManyRequests, Conflict `no_secret`
@@ -92,19 +92,19 @@ def send(principal: Principal, grader: Grader, sample: SampleIn) -> Trial:
     _count(principal, grader)
     target = targets.load(grader)
     release()  # a grader that hangs must not hold a connection of the pool
-    item = Item(
+    item = GraderItem(
         ids.encode("comp", ids.new()), ids.encode("task", ids.new()), sample.prompt, sample.response,
         metadata=sample.metadata, system_prompt=sample.system_prompt,
     )  # fmt: skip
-    options = Options(grader.supports_dimensions, grader.supports_explanations)
+    options = GraderOptions(grader.supports_dimensions, grader.supports_explanations)
     call, result, outcome = _ask(target, item, options, None)
     judgement = outcome.verdicts[item.completion_id]
     if repeated := isinstance(judgement, Failure) and judgement.resign:
         call, result, outcome = _ask(target, item, options, target.current)
         judgement = outcome.verdicts[item.completion_id]
-    assert not isinstance(judgement, Accepted)  # a 202 is a failure, since the sample is asked for without a callback
+    assert not isinstance(judgement, Acceptance)  # a 202 is a failure, since the sample is asked for without a callback
     verdict, failure = (judgement, None) if isinstance(judgement, Verdict) else (None, judgement)
-    return Trial(_sent(call), _answer(call, target, result, outcome), verdict, failure, repeated)
+    return SampleResult(_sent(call), _answer(call, target, result, outcome), verdict, failure, repeated)
 
 
 def _count(principal: Principal, grader: Grader) -> None:
@@ -117,7 +117,9 @@ def _count(principal: Principal, grader: Grader) -> None:
         )
 
 
-def _ask(target: GraderTarget, item: Item, options: Options, secret: Secret | None) -> tuple[Call, Result, Outcome]:
+def _ask(
+    target: GraderTarget, item: GraderItem, options: GraderOptions, secret: SharedSecret | None
+) -> tuple[GraderCall, Result, CallOutcome]:
     call = requests.build_score(target, item, options, 1, secret=secret)
     result: Result
     try:
@@ -127,17 +129,17 @@ def _ask(target: GraderTarget, item: Item, options: Options, secret: Secret | No
     return call, result, outcomes.interpret(call, target, result)
 
 
-def _sent(call: Call) -> Sent:
+def _sent(call: GraderCall) -> SampleRequest:
     request = call.request
-    return Sent(request.method, request.url, tuple(request.headers), request.body.decode(), call.key.key_id)
+    return SampleRequest(request.method, request.url, tuple(request.headers), request.body.decode(), call.key.key_id)
 
 
-def _answer(call: Call, target: GraderTarget, result: Result, outcome: Outcome) -> Answer:
+def _answer(call: GraderCall, target: GraderTarget, result: Result, outcome: CallOutcome) -> SampleResponse:
     if isinstance(result, OutboundError):
         refused = (result.code, NOT_AN_ANSWER)
-        return Answer(None, (), "", result.elapsed_ms, None, None, refused)
+        return SampleResponse(None, (), "", result.elapsed_ms, None, None, refused)
     verified_with, refused_with = _signature(call, target, result)
-    return Answer(
+    return SampleResponse(
         result.status,
         tuple((name, _without_secrets(value, target)) for name, value in result.headers),
         _without_secrets(result.body[:MAX_SHOWN].decode("utf-8", "replace"), target),
@@ -148,7 +150,9 @@ def _answer(call: Call, target: GraderTarget, result: Result, outcome: Outcome) 
     )
 
 
-def _signature(call: Call, target: GraderTarget, result: OutboundResponse) -> tuple[str | None, tuple[str, str] | None]:
+def _signature(
+    call: GraderCall, target: GraderTarget, result: OutboundResponse
+) -> tuple[str | None, tuple[str, str] | None]:
     """Check an answer's signature, also if its status alone decides the outcome."""
     try:
         verified = signing.verify_response(

@@ -5,11 +5,11 @@ from django.urls import URLPattern, path
 from graders import api
 
 urlpatterns: list[URLPattern] = [
-    path("graders", api.Graders.as_view()),
-    path("graders/<grader:grader_id>", api.GraderDetail.as_view()),
-    path("graders/<grader:grader_id>/verify", api.GraderVerify.as_view()),
-    path("graders/<grader:grader_id>/rotate-secret", api.GraderRotateSecret.as_view()),
-    path("graders/<grader:grader_id>/stats", api.GraderStats.as_view()),
-    path("graders/<grader:grader_id>/health", api.GraderHealth.as_view()),
-    path("graders/<grader:grader_id>/versions", api.GraderVersions.as_view()),
+    path("graders", api.GradersView.as_view()),
+    path("graders/<grader:grader_id>", api.GraderDetailView.as_view()),
+    path("graders/<grader:grader_id>/verify", api.GraderVerifyView.as_view()),
+    path("graders/<grader:grader_id>/rotate-secret", api.GraderRotateSecretView.as_view()),
+    path("graders/<grader:grader_id>/stats", api.GraderStatsView.as_view()),
+    path("graders/<grader:grader_id>/health", api.GraderHealthView.as_view()),
+    path("graders/<grader:grader_id>/versions", api.GraderVersionsView.as_view()),
 ]

@@ -12,7 +12,7 @@ from msgspec import Struct
 Fault = Literal["grader", "caller", "platform"]
 
 
-class Item(Struct, frozen=True):
+class GraderItem(Struct, frozen=True):
     """One completion as a grader sees it: plain text, `messages` as JSON objects and `metadata` as a JSON object.
 
     system_prompt  the task's; None if the task has none, or the conversation has its own system message
@@ -27,7 +27,7 @@ class Item(Struct, frozen=True):
     system_prompt: str | None = None
 
 
-class Options(Struct, frozen=True):
+class GraderOptions(Struct, frozen=True):
     include_dimensions: bool = True
     include_explanation: bool = True
 
@@ -84,5 +84,5 @@ class Failure(Struct, frozen=True):
     fault: Fault = "grader"
 
 
-class Accepted(Struct, frozen=True):
+class Acceptance(Struct, frozen=True):
     """The answer comes later: the grader will call back (a signed 202), or a model call ends later."""

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
-from autotune.core.api.pagination import Order, PageQuery, Pagination, page
+from autotune.core.api.pagination import PageQuery, Pagination, SortOrder, page
 from autotune.core.clock import database_now, wire
 from graders import status
 from graders.models import Grader, GraderVersion
@@ -24,7 +24,7 @@ CHANGING_REASON: Final = (
 )
 STEADY_REASON: Final = "The grader no longer reports new versions too often."
 MOST_REMEMBERED: Final = 100_000  # scales of versions
-ORDER: Final = Order("versions", {"firstSeenAt": "first_seen_at", "label": "label"}, default="-firstSeenAt")
+ORDER: Final = SortOrder("versions", {"firstSeenAt": "first_seen_at", "label": "label"}, default="-firstSeenAt")
 # The scale of a version never changes, so a process reads it only once.
 _scales: dict[UUID, Scale] = {}
 

@@ -7,7 +7,7 @@ from scores.states import LONG_AGO, RunStatus
 from tasks.querysets import SourcedQuerySet
 
 
-class RunQuerySet(ScopedQuerySet):
+class WorkflowRunQuerySet(ScopedQuerySet):
     resource = "workflow_runs"
     owner_path = "grader__created_by_id"
     owner_organization_path = "grader__organization_id"

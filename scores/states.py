@@ -14,7 +14,7 @@ LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class RunStatus(models.TextChoices):
-    """The status of a run: `sleeping` until `wake_at`, `waiting` for a WaitsFor; `completed` and `failed` are final."""
+    """The status of a run: `sleeping` until `wake_at`, `waiting` for a WaitKind; `completed` and `failed` are final."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -24,8 +24,8 @@ class RunStatus(models.TextChoices):
     FAILED = "failed"
 
 
-class WaitsFor(models.TextChoices):
-    """What a run waits for; a sleeping run may also wait for its grader, which is held.
+class WaitKind(models.TextChoices):
+    """What a run waits for; a sleeping run may also wait for its grader, which is paused.
 
     `model`: a model call that judges the completion ends later.
     `reuse`: graders judge another completion of equal content, and this run will copy its score.
@@ -38,7 +38,7 @@ class WaitsFor(models.TextChoices):
     REUSE = "reuse"
 
 
-class Purpose(models.TextChoices):
+class RunPurpose(models.TextChoices):
     """Why a run judges. Only a run of the purpose `score` supersedes scores, counts for the reward and sends events.
 
     SHADOW  a grader that a panel tries out
@@ -54,7 +54,7 @@ class Purpose(models.TextChoices):
     GOLD = "gold"
 
 
-BACKGROUND: Final = (Purpose.CANARY, Purpose.IMPACT, Purpose.GOLD)  # purposes that must not delay a score
+BACKGROUND: Final = (RunPurpose.CANARY, RunPurpose.IMPACT, RunPurpose.GOLD)  # purposes that must not delay a score
 BACKGROUND_PRIORITY: Final = -1  # of their runs: below the priority of every completion
 PRIORITIES: Final = (BACKGROUND_PRIORITY, *Priority.values)  # of runs
 
@@ -111,7 +111,7 @@ class ErasureStatus(models.TextChoices):
     COMPLETED = "completed"
 
 
-class Protocol(models.TextChoices):
+class RewardProtocol(models.TextChoices):
     """The protocol of a reward endpoint (docs/rewards.md)."""
 
     OPENRLHF = "openrlhf"
@@ -120,7 +120,7 @@ class Protocol(models.TextChoices):
     FOUNDRY = "foundry"
 
 
-class Unscored(models.TextChoices):
+class UnscoredPolicy(models.TextChoices):
     """What a reward endpoint returns for an item without a score: "ask again", a configured number, or an error."""
 
     HOLD = "hold"
@@ -128,7 +128,7 @@ class Unscored(models.TextChoices):
     ERROR = "error"
 
 
-class WithoutText(models.TextChoices):
+class TextlessPolicy(models.TextChoices):
     """What a reward endpoint does with an answer that has no text: leave it unscored, or judge it as an empty text.
 
     STRICT also leaves answers unscored that have only spaces.
@@ -139,7 +139,7 @@ class WithoutText(models.TextChoices):
     STRICT = "strict"
 
 
-class Standing(models.IntegerChoices):
+class ScoreStanding(models.IntegerChoices):
     """Whether a score counts in figures. A listed score has another purpose, or was replaced by a newer score."""
 
     COUNTS = 0

@@ -13,10 +13,10 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core.admin.actions import each
-from autotune.core.admin.base import OnPages, PublicIdSearch, Record, TextForSuperusers, plain
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, link, linked, list_url, moment
-from autotune.core.admin.inlines import Newest, ShowsInlines
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.inlines import InlinesMixin, NewestRowsInline
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from autotune.core.errors import Conflict
 from graders.models import Grader
 from tasks import definitions
@@ -37,7 +37,7 @@ def _archive(task: Task) -> None:
     definitions.archive(task)
 
 
-class TaskForm(forms.ModelForm):
+class TaskAdminForm(forms.ModelForm):
     """The admin form of a task. Its organization is not a field, so the form checks that the name is unique in it."""
 
     def clean(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class TaskForm(forms.ModelForm):
         return cleaned
 
 
-class VersionsInline(Newest):
+class TaskVersionsInline(NewestRowsInline):
     model = TaskVersion
     verbose_name_plural = "newest versions"
     fields = ("public_id", "aggregation", "members", "created_at")
@@ -62,7 +62,7 @@ class VersionsInline(Newest):
         return _panel(version)
 
 
-class PanelMemberInline(Newest):
+class PanelMemberInline(NewestRowsInline):
     model = PanelMember
     verbose_name_plural = "panel"
     show_change_link = False
@@ -72,13 +72,13 @@ class PanelMemberInline(Newest):
 
 
 @admin.register(Task)
-class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
+class TaskAdmin(InlinesMixin, PublicIdSearchMixin, ProductPageMixin, admin.ModelAdmin):
     """The admin page of tasks. It renames and archives them; other changes need the API, which creates versions."""
 
     kind = "task"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "taskv": "versions__pk"})
     page_name = "task"
-    form = TaskForm
+    form = TaskAdminForm
     list_display = (
         "name", "standing", linked("organization", order="organization__name"), "model_name",
         linked("created_by", "made by"), moment("created_at", "made"), "public_id",
@@ -106,7 +106,7 @@ class TaskAdmin(ShowsInlines, PublicIdSearch, OnPages, admin.ModelAdmin):
         "text_days", "share_text", "kind", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
-    inlines = (VersionsInline,)
+    inlines = (TaskVersionsInline,)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -163,7 +163,7 @@ def _panel(version: TaskVersion) -> SafeString:
 
 
 @admin.register(TaskVersion)
-class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
+class TaskVersionAdmin(PublicIdSearchMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "taskv"
     finds = MappingProxyType({"task": "task_id", "org": "organization_id", "user": "created_by_id"})
     list_display = (
@@ -197,7 +197,7 @@ class TaskVersionAdmin(PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
 
 
 @admin.register(PanelMember)
-class PanelMemberAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class PanelMemberAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     finds = MappingProxyType({"task": "task_version__task_id", "taskv": "task_version_id", "grader": "grader_id"})
     list_display = (
         "position_label",
@@ -229,7 +229,7 @@ class PanelMemberAdmin(PublicIdSearch, Record, admin.ModelAdmin):
 
 
 @admin.register(Completion)
-class CompletionAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.ModelAdmin):
+class CompletionAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "comp"
     finds = MappingProxyType({"task": "task_id", "taskv": "task_version_id", "org": "organization_id"})
     page_name = "completion"

@@ -1,4 +1,4 @@
-"""The operations on tasks. `GET /tasks/:id` reports runs, so `scores` adds it to TaskDetail and routes that."""
+"""The operations on tasks. `GET /tasks/:id` reports runs, so `scores` adds it to TaskDetailView and routes that."""
 
 from uuid import UUID
 
@@ -11,13 +11,13 @@ from autotune.core.api.operations import operation
 from tasks import definitions
 from tasks.models import Task, TaskVersion
 from tasks.requests import NewTask, TaskDeletion, TaskPatch, TaskQuery, VersionQuery
-from tasks.responses import TaskAnswer, TaskMade, TaskPage, TaskVersionList, task_out, version_out
+from tasks.responses import TaskAnswer, TaskCreated, TaskPage, TaskVersionList, task_out, version_out
 
-ORDER = pagination.Order("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
-VERSION_ORDER = pagination.Order("versions", {"createdAt": "created_at"})
+ORDER = pagination.SortOrder("tasks", {"createdAt": "created_at", "updatedAt": "updated_at", "name": "name"})
+VERSION_ORDER = pagination.SortOrder("versions", {"createdAt": "created_at"})
 
 
-class TaskList(ApiView):
+class TasksView(ApiView):
     @operation(summary="List tasks", resource="tasks", action="read", query=TaskQuery, answers={200: TaskPage})
     def get(self, request: Request, query: TaskQuery) -> TaskPage:
         """List the tasks that are not archived, or with `archived=true` those that are.
@@ -42,15 +42,15 @@ class TaskList(ApiView):
         resource="tasks",
         action="create",
         body=NewTask,
-        answers={201: TaskMade},
+        answers={201: TaskCreated},
         errors=(409,),
     )
-    def post(self, request: Request, body: NewTask) -> TaskMade:
+    def post(self, request: Request, body: NewTask) -> TaskCreated:
         task = definitions.create(self.principal, body)
-        return TaskMade(task.public_id, task_out(task))
+        return TaskCreated(task.public_id, task_out(task))
 
 
-class TaskDetail(ApiView):
+class TaskDetailView(ApiView):
     @operation(
         summary="Change a task",
         resource="tasks",
@@ -91,7 +91,7 @@ class TaskDetail(ApiView):
             definitions.delete(task)
 
 
-class TaskVersions(ApiView):
+class TaskVersionsView(ApiView):
     @operation(
         summary="List a task's versions", resource="tasks", action="read", query=VersionQuery,
         answers={200: TaskVersionList},

@@ -7,7 +7,7 @@ starts with its own system or developer message, which takes precedence.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tasks.states import Form
+from tasks.states import ConversationShape
 
 SYSTEM_ROLES: Final = frozenset({"system", "developer"})
 RESULT_ROLES: Final = frozenset({"tool", "function"})  # of messages that hold what a tool returned
@@ -15,19 +15,23 @@ TEXT_PARTS: Final = ("text", "input_text", "output_text", None)  # types of part
 TOOL_MEMBERS: Final = frozenset({"name", "tool_call_id", "tool_calls"})
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})  # values of a member without content
 _PLAIN: Final = frozenset({"role", "content"})
-_ORDER: Final = (Form.CHAT, Form.TOOLS, Form.PARTS)  # each form carries everything that the previous form carries
+_ORDER: Final = (
+    ConversationShape.CHAT,
+    ConversationShape.TOOLS,
+    ConversationShape.PARTS,
+)  # each form carries everything that the previous form carries
 
 
-def form_of(messages: Sequence[dict[str, Any]] | None) -> Form:
+def form_of(messages: Sequence[dict[str, Any]] | None) -> ConversationShape:
     """The simplest form that carries the whole conversation.
 
     messages  as submitted; None for a prompt
     """
     if messages is None:
-        return Form.PROMPT
-    form = max((_form_of_message(message) for message in messages), key=_ORDER.index, default=Form.CHAT)
-    if form == Form.CHAT and len(messages) == 1 and messages[0].get("role") == "user":
-        return Form.PROMPT
+        return ConversationShape.PROMPT
+    form = max((_form_of_message(message) for message in messages), key=_ORDER.index, default=ConversationShape.CHAT)
+    if form == ConversationShape.CHAT and len(messages) == 1 and messages[0].get("role") == "user":
+        return ConversationShape.PROMPT
     return form
 
 
@@ -58,15 +62,15 @@ def text_of(content: Any) -> str:
     return content or ""
 
 
-def _form_of_message(message: dict[str, Any]) -> Form:
+def _form_of_message(message: dict[str, Any]) -> ConversationShape:
     content = message.get("content")
     if isinstance(content, list) and not all(map(_is_text, content)):
-        return Form.PARTS
+        return ConversationShape.PARTS
     members = message.keys() - _PLAIN
     nonempty = {name for name in members if message[name] not in _EMPTY} if members else members
     if nonempty - TOOL_MEMBERS or not _fits_tool_columns(message):
-        return Form.PARTS
-    return Form.TOOLS if nonempty or message.get("role") in RESULT_ROLES else Form.CHAT
+        return ConversationShape.PARTS
+    return ConversationShape.TOOLS if nonempty or message.get("role") in RESULT_ROLES else ConversationShape.CHAT
 
 
 def _is_text(part: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Conflict, FieldError, Invalid, NotFound, Unreadable
 from tasks import panels, requests, versions
 from tasks.models import PanelMember, Task, TaskVersion
-from tasks.panels import Seat
+from tasks.panels import PanelSeat
 from tasks.requests import NewTask, RetryPolicy, ReviewPolicy, TaskPatch
 from tasks.responses import NOTHING
 from tasks.states import Aggregation
@@ -165,7 +165,7 @@ def _content(present: TaskVersion, change: TaskPatch) -> dict[str, Any]:
     return NOTHING
 
 
-def _panel(task: Task, task_patch: TaskPatch, principal: Principal) -> list[Seat]:
+def _panel(task: Task, task_patch: TaskPatch, principal: Principal) -> list[PanelSeat]:
     entries = requests.panel_of(task_patch)
     if entries is None:
         return panels.seats(task.version) if task.version else []

@@ -22,7 +22,7 @@ OTHERS: Final = (("responseSchema", "Response schema"), ("model", "Model"))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line of a text: its number before and after (None if it is not there), or how many are left out (`skipped`)."""
 
     kind: Kind
@@ -43,7 +43,7 @@ class TextChange:
     """
 
     name: str
-    lines: list[Line]
+    lines: list[DiffLine]
     coarse: bool = False
     more_added: int = 0
     more_removed: int = 0
@@ -67,7 +67,7 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VersionChange:
     """All that differs between two versions."""
 
     texts: list[TextChange]
@@ -78,7 +78,7 @@ class Change:
         return not self.texts and not self.fields
 
 
-def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]) -> Change:
+def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]) -> VersionChange:
     """Compare `old` with `new`, whose members must be prefetched.
 
     grader_names  the name to show for each grader
@@ -105,7 +105,7 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
         fields.append(
             FieldChange("Aggregation", *(str(version.aggregation).replace("_", " ") for version in (old, new)))
         )
-    return Change(texts, fields)
+    return VersionChange(texts, fields)
 
 
 def names(old: TaskVersion, new: TaskVersion) -> list[str]:
@@ -142,8 +142,8 @@ def _replaced(name: str, old: Sequence[str], new: Sequence[str]) -> TextChange:
     return TextChange(name, replaced_lines, coarse=True, more_added=more_added, more_removed=more_removed)
 
 
-def _left_out(count: int, what: str) -> list[Line]:
-    return [Line("skipped", f"{count} more {what} {'line' if count == 1 else 'lines'}")] if count else []
+def _left_out(count: int, what: str) -> list[DiffLine]:
+    return [DiffLine("skipped", f"{count} more {what} {'line' if count == 1 else 'lines'}")] if count else []
 
 
 def seats_of(version: TaskVersion, grader_names: Mapping[UUID, str]) -> str:
@@ -154,17 +154,17 @@ def seats_of(version: TaskVersion, grader_names: Mapping[UUID, str]) -> str:
     )
 
 
-def _lines(old: Sequence[str], new: Sequence[str], context: int) -> list[Line]:
-    lines: list[Line] = []
+def _lines(old: Sequence[str], new: Sequence[str], context: int) -> list[DiffLine]:
+    lines: list[DiffLine] = []
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for opcodes in matcher.get_grouped_opcodes(context):
         skipped = opcodes[0][1] - _last_before(lines)
         if skipped > 0:
-            lines.append(Line("skipped", f"{skipped} unchanged {'line' if skipped == 1 else 'lines'}"))
+            lines.append(DiffLine("skipped", f"{skipped} unchanged {'line' if skipped == 1 else 'lines'}"))
         for tag, old_from, old_to, new_from, new_to in opcodes:
             if tag == "equal":
                 lines += [
-                    Line("same", text, old_from + at + 1, new_from + at + 1)
+                    DiffLine("same", text, old_from + at + 1, new_from + at + 1)
                     for at, text in enumerate(old[old_from:old_to])
                 ]
                 continue
@@ -172,7 +172,7 @@ def _lines(old: Sequence[str], new: Sequence[str], context: int) -> list[Line]:
             lines += _added(new[new_from:new_to], new_from)
     remaining = len(old) - _last_before(lines)
     if remaining > 0:
-        lines.append(Line("skipped", f"{remaining} unchanged {'line' if remaining == 1 else 'lines'}"))
+        lines.append(DiffLine("skipped", f"{remaining} unchanged {'line' if remaining == 1 else 'lines'}"))
     return lines
 
 
@@ -181,17 +181,17 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> int:
     return sum(count * others[line] for line, count in Counter(old).items())
 
 
-def _last_before(lines: Sequence[Line]) -> int:
+def _last_before(lines: Sequence[DiffLine]) -> int:
     """The number of the last old line so far."""
     return next((line.before for line in reversed(lines) if line.before is not None), 0)
 
 
-def _removed(lines: Sequence[str], start: int) -> list[Line]:
-    return [Line("removed", text, before=start + at + 1) for at, text in enumerate(lines)]
+def _removed(lines: Sequence[str], start: int) -> list[DiffLine]:
+    return [DiffLine("removed", text, before=start + at + 1) for at, text in enumerate(lines)]
 
 
-def _added(lines: Sequence[str], start: int) -> list[Line]:
-    return [Line("added", text, after=start + at + 1) for at, text in enumerate(lines)]
+def _added(lines: Sequence[str], start: int) -> list[DiffLine]:
+    return [DiffLine("added", text, after=start + at + 1) for at, text in enumerate(lines)]
 
 
 def _legibility(version: TaskVersion) -> str:

@@ -17,7 +17,7 @@ from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable
 from tasks.conversations import form_of
 from tasks.digests import UNREADABLE, Digester
 from tasks.models import Completion
-from tasks.states import Form
+from tasks.states import ConversationShape
 from tasks.system_prompts import SystemPrompts
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ def _derive(digester: Digester, system_prompts: SystemPrompts, row: Completion) 
     """Digests and form of a completion; UNREADABLE if it cannot be decrypted, so that no later call retries it."""
     try:
         if row.prompt is None or row.response is None:
-            return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
+            return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, ConversationShape.PARTS)
         system_prompt = _system_prompt(system_prompts, row.task_version_id)
         digests = digester.stored(row.prompt, row.messages, row.response, system_prompt=system_prompt)
         return DerivedColumns(row.pk, *digests, form_of(row.messages))
@@ -78,7 +78,7 @@ def _derive(digester: Digester, system_prompts: SystemPrompts, row: Completion) 
         raise
     except Undecryptable as exc:
         logger.error("no digests for completion %s: %s", row.public_id, exc)
-        return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, Form.PARTS)
+        return DerivedColumns(row.pk, UNREADABLE, UNREADABLE, ConversationShape.PARTS)
 
 
 def _system_prompt(system_prompts: SystemPrompts, version_id: UUID) -> str | None:

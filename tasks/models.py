@@ -11,7 +11,7 @@ from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader
 from tasks.conversations import form_of
 from tasks.querysets import READER_ROWS, CompletionQuerySet, TaskQuerySet, TaskVersionQuerySet
-from tasks.states import Aggregation, Form, Part, Priority, Source, TaskKind
+from tasks.states import Aggregation, CompletionSource, ConversationShape, PanelPart, Priority, TaskKind
 
 
 class Task(models.Model):
@@ -108,14 +108,14 @@ class PanelMember(models.Model):
     task_version = models.ForeignKey(TaskVersion, on_delete=models.CASCADE, db_index=False, related_name="members")
     grader = models.ForeignKey(Grader, on_delete=models.PROTECT, related_name="+")
     weight = models.FloatField(default=1.0)
-    part = models.CharField(max_length=7, choices=Part.choices, default=Part.SCORING)
+    part = models.CharField(max_length=7, choices=PanelPart.choices, default=PanelPart.SCORING)
     position = models.PositiveSmallIntegerField()
 
     class Meta:
         ordering = ["position"]
         constraints = [
             models.UniqueConstraint(fields=["task_version", "grader"], name="tasks_panel_grader"),
-            models.CheckConstraint(condition=models.Q(part__in=Part.values), name="tasks_panel_part"),
+            models.CheckConstraint(condition=models.Q(part__in=PanelPart.values), name="tasks_panel_part"),
             models.CheckConstraint(condition=models.Q(weight__gte=0, weight__lte=1), name="tasks_panel_weight"),
         ]
 
@@ -154,9 +154,9 @@ class Completion(models.Model):
     messages = EncryptedJSONField(null=True)
     metadata = EncryptedJSONField(null=True)
     variables = EncryptedJSONField(null=True)
-    form = models.CharField(max_length=6, choices=Form.choices, null=True, editable=False)
+    form = models.CharField(max_length=6, choices=ConversationShape.choices, null=True, editable=False)
     priority = models.SmallIntegerField(choices=Priority.choices, default=Priority.NORMAL)
-    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API)
+    source = models.CharField(max_length=10, choices=CompletionSource.choices, default=CompletionSource.API)
     held_out = models.BooleanField(default=False, db_default=False, editable=False)
     created_at = models.DateTimeField(default=timezone.now)
     erased_at = models.DateTimeField(null=True, blank=True)
@@ -170,16 +170,18 @@ class Completion(models.Model):
                 condition=models.Q(external_id__isnull=False),
                 name="tasks_completion_external_id",
             ),
-            models.CheckConstraint(condition=models.Q(source__in=Source.values), name="tasks_completion_source"),
+            models.CheckConstraint(
+                condition=models.Q(source__in=CompletionSource.values), name="tasks_completion_source"
+            ),
             models.CheckConstraint(condition=models.Q(priority__in=Priority.values), name="tasks_completion_priority"),
-            models.CheckConstraint(condition=models.Q(form__in=Form.values), name="tasks_completion_form"),
+            models.CheckConstraint(condition=models.Q(form__in=ConversationShape.values), name="tasks_completion_form"),
         ]
         indexes = [
             models.Index(fields=["organization", "id"], name="tasks_completion_by_org"),
             models.Index(fields=["task", "id"], name="tasks_completion_by_task"),
             models.Index(
                 fields=["organization", "id"],
-                condition=models.Q(source=Source.EVALUATION),
+                condition=models.Q(source=CompletionSource.EVALUATION),
                 name="tasks_completion_evaluated",
             ),
             models.Index(

@@ -15,11 +15,11 @@ from autotune.core.errors import Conflict, FieldError, NotFound
 from graders.models import Grader
 from tasks.models import PanelMember, TaskVersion
 from tasks.requests import PanelEntry
-from tasks.states import Part
+from tasks.states import PanelPart
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class PanelSeat:
     """One grader's place in a panel."""
 
     grader_id: UUID
@@ -30,14 +30,14 @@ class Seat:
         return {"graderId": ids.encode("grader", self.grader_id), "weight": self.weight, "part": self.part}
 
 
-def seats(version: TaskVersion) -> list[Seat]:
+def seats(version: TaskVersion) -> list[PanelSeat]:
     """Return the panel of a version as plain values."""
-    return [Seat(member.grader_id, member.weight, member.part) for member in version.members.all()]
+    return [PanelSeat(member.grader_id, member.weight, member.part) for member in version.members.all()]
 
 
 def resolve(
     entries: Sequence[tuple[str, PanelEntry]], *, principal: Principal, organization: Organization
-) -> list[Seat]:
+) -> list[PanelSeat]:
     """Return the panel for the entries; call it inside the transaction that writes the panel.
 
     The graders' rows are locked. If a grader is deleted at the same time, either this call sees that it is gone, or
@@ -61,9 +61,9 @@ def resolve(
     return [_seat(entry) for _, entry in entries]
 
 
-def _seat(entry: PanelEntry) -> Seat:
+def _seat(entry: PanelEntry) -> PanelSeat:
     weight = 1.0 if entry.weight is None else abs(entry.weight)  # -0.0 is 0
-    return Seat(entry.grader_id.uuid, weight, str(entry.part or Part.SCORING))
+    return PanelSeat(entry.grader_id.uuid, weight, str(entry.part or PanelPart.SCORING))
 
 
 def keep_what_is_used(sender: object, *, grader: Grader, **_: object) -> None:

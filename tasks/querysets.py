@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
 from autotune.access.policy import ScopedQuerySet
-from tasks.states import LISTED_SOURCES, Source
+from tasks.states import LISTED_SOURCES, CompletionSource
 
 # The condition of the partial indexes for readers. It is a positive list: a planner cannot prove `<>` from `IN`.
 READER_ROWS: Final = Q(source__in=LISTED_SOURCES, held_out=False)
@@ -22,7 +22,7 @@ def from_sources(sources: Collection[str], path: str = "") -> Q:
 
     path  lookup of the row with the source, such as `completion__`
     """
-    chosen = [source for source in Source.values if source in sources]
+    chosen = [source for source in CompletionSource.values if source in sources]
     if not set(chosen) <= set(LISTED_SOURCES):
         return _is_one_of(chosen, path)
     listed = _is_one_of(LISTED_SOURCES, path)

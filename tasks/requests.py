@@ -12,7 +12,7 @@ from autotune.core.api.pagination import PageQuery
 from autotune.core.api.parsing import PublicId
 from autotune.core.errors import FieldError
 from tasks import schemas
-from tasks.states import Aggregation, Part
+from tasks.states import Aggregation, PanelPart
 
 MAX_PANEL = 32
 DAY_MS = 86_400_000
@@ -37,7 +37,7 @@ class PanelEntry(BodyStruct):
 
     grader_id: GraderId
     weight: Weight | None = None
-    part: Part | None = None
+    part: PanelPart | None = None
 
 
 Panel = Annotated[list[PanelEntry], Meta(min_length=1, max_length=MAX_PANEL)]
@@ -209,7 +209,7 @@ def _panel(task_patch: TaskPatch) -> list[FieldError]:
         if entry.grader_id in seen:
             errors.append(FieldError(f"/graders/{index}/graderId", "duplicate", "This grader is named twice."))
         seen.add(entry.grader_id)
-    scoring = [entry for entry in task_patch.graders if entry.part is not Part.SHADOW]
+    scoring = [entry for entry in task_patch.graders if entry.part is not PanelPart.SHADOW]
     if not scoring:
         errors.append(FieldError("/graders", "no_scoring_grader", "At least one grader must have the part `scoring`."))
     elif sum(1.0 if entry.weight is None else entry.weight for entry in scoring) <= 0:

@@ -7,9 +7,9 @@ from msgspec import UNSET, UnsetType
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from tasks.models import Task, TaskVersion
-from tasks.states import Aggregation, Part
+from tasks.states import Aggregation, PanelPart
 
 DEFINING: Final = ("systemPrompt", "promptTemplate", "responseSchema", "model")  # members of a version's content
 NOTHING: Final[dict[str, Any]] = dict.fromkeys(DEFINING)
@@ -18,7 +18,7 @@ NOTHING: Final[dict[str, Any]] = dict.fromkeys(DEFINING)
 class PanelOut(ApiStruct):
     grader_id: str
     weight: float
-    part: Part
+    part: PanelPart
 
 
 class ModelOut(ApiStruct):
@@ -39,12 +39,12 @@ class RetryOut(ApiStruct):
     max_backoff_ms: int
 
 
-class OptionsOut(ApiStruct):
+class TaskOptionsOut(ApiStruct):
     include_dimensions: bool
     include_explanation: bool
 
 
-class RetentionOut(ApiStruct):
+class TaskRetentionOut(ApiStruct):
     text_days: int | None
 
 
@@ -68,8 +68,8 @@ class TaskOut(ApiStruct):
     review: ReviewPolicyOut | None
     retry: RetryOut
     deadline_ms: int
-    options: OptionsOut
-    retention: RetentionOut
+    options: TaskOptionsOut
+    retention: TaskRetentionOut
     share_text: bool
     use_calibration: bool
     metadata: dict[str, Any] | None
@@ -81,7 +81,7 @@ class TaskOut(ApiStruct):
     unreadable: list[str] | UnsetType = UNSET
 
 
-class TaskMade(ApiStruct):
+class TaskCreated(ApiStruct):
     id: str
     task: TaskOut
 
@@ -125,7 +125,7 @@ def task_out(task: Task) -> TaskOut:
     """Return the task with its current version; makes no query for a task of `with_panel()`."""
     version = task.version
     assert version is not None
-    text = Legible(task)
+    text = LegibleRow(task)
     metadata: Any = text.metadata
     content = content_of(version)
     unreadable = [*(DEFINING if content is None else ()), *text.unreadable] or UNSET
@@ -139,14 +139,14 @@ def task_out(task: Task) -> TaskOut:
         prompt_template=content["promptTemplate"],
         response_schema=content["responseSchema"],
         model=_model(content["model"]),
-        grader_id=next((member.grader_id for member in graders if member.part is Part.SCORING), None),
+        grader_id=next((member.grader_id for member in graders if member.part is PanelPart.SCORING), None),
         graders=graders,
         aggregation=Aggregation(version.aggregation),
         review=None if task.review_below_confidence is None else ReviewPolicyOut(task.review_below_confidence),
         retry=RetryOut(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
         deadline_ms=task.deadline_ms,
-        options=OptionsOut(task.include_dimensions, task.include_explanation),
-        retention=RetentionOut(task.text_days),
+        options=TaskOptionsOut(task.include_dimensions, task.include_explanation),
+        retention=TaskRetentionOut(task.text_days),
         share_text=task.share_text,
         use_calibration=task.use_calibration,
         metadata=metadata,
@@ -161,7 +161,7 @@ def task_out(task: Task) -> TaskOut:
 
 def content_of(version: TaskVersion) -> dict[str, Any] | None:
     """Return a version's `systemPrompt`, `promptTemplate`, `responseSchema` and `model`; None if they are damaged."""
-    content: dict[str, Any] | None = Legible(version).content
+    content: dict[str, Any] | None = LegibleRow(version).content
     return content
 
 
@@ -187,7 +187,7 @@ def version_out(version: TaskVersion, *, current: bool) -> TaskVersionOut:
 
 def _panel(version: TaskVersion) -> list[PanelOut]:
     return [
-        PanelOut(ids.encode("grader", member.grader_id), member.weight, Part(member.part))
+        PanelOut(ids.encode("grader", member.grader_id), member.weight, PanelPart(member.part))
         for member in version.members.all()
     ]
 

@@ -23,7 +23,7 @@ class Aggregation(models.TextChoices):
     ALL_OR_NOTHING = "all_or_nothing"
 
 
-class Part(models.TextChoices):
+class PanelPart(models.TextChoices):
     """A grader's part in a panel: its scores count, or are only recorded."""
 
     SCORING = "scoring"
@@ -38,7 +38,7 @@ class Priority(models.IntegerChoices):
     HIGH = 2
 
 
-class Source(models.TextChoices):
+class CompletionSource(models.TextChoices):
     """How Autotune received a completion. The endpoint that receives it sets the source; no request contains it."""
 
     API = "api"
@@ -47,11 +47,18 @@ class Source(models.TextChoices):
     EVALUATION = "evaluation"
 
 
-LISTED_SOURCES: Final = (Source.API.value, Source.MANUAL.value, Source.TELEMETRY.value)  # what lists read by default
-TRAINING_SOURCES: Final = (Source.API.value, Source.MANUAL.value)  # what exports, pairs and figures read by default
+LISTED_SOURCES: Final = (
+    CompletionSource.API.value,
+    CompletionSource.MANUAL.value,
+    CompletionSource.TELEMETRY.value,
+)  # what lists read by default
+TRAINING_SOURCES: Final = (
+    CompletionSource.API.value,
+    CompletionSource.MANUAL.value,
+)  # what exports, pairs and figures read by default
 
 
-class Form(models.TextChoices):
+class ConversationShape(models.TextChoices):
     """The form that carries a whole conversation; each form carries everything that the previous form carries.
 
     PROMPT  one user text, sent as a prompt or as a message

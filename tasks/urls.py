@@ -2,9 +2,9 @@
 
 from django.urls import URLPattern, path
 
-from tasks.api import TaskList, TaskVersions
+from tasks.api import TasksView, TaskVersionsView
 
 urlpatterns: list[URLPattern] = [
-    path("tasks", TaskList.as_view()),
-    path("tasks/<task:task_id>/versions", TaskVersions.as_view()),
+    path("tasks", TasksView.as_view()),
+    path("tasks/<task:task_id>/versions", TaskVersionsView.as_view()),
 ]

@@ -10,11 +10,11 @@ from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import is_damaged
 from autotune.core.errors import Invalid
 from tasks.models import PanelMember, Task, TaskVersion
-from tasks.panels import Seat
+from tasks.panels import PanelSeat
 from tasks.states import TaskKind
 
 
-def digest(organization_id: UUID, content: dict[str, Any], panel: Sequence[Seat], aggregation: str) -> str:
+def digest(organization_id: UUID, content: dict[str, Any], panel: Sequence[PanelSeat], aggregation: str) -> str:
     """Return the HMAC-SHA256, in hex, of the canonical JSON of the content that `GET /tasks/:id/versions` shows.
 
     The key is the organization's digest key, so that nobody can test guesses of a prompt against the digest.
@@ -37,7 +37,7 @@ def canonical(value: Any) -> bytes:
 
 
 def find_or_create(
-    task: Task, content: dict[str, Any], panel: Sequence[Seat], aggregation: str, maker: User
+    task: Task, content: dict[str, Any], panel: Sequence[PanelSeat], aggregation: str, maker: User
 ) -> TaskVersion:
     """Return the task's version with this content, or create it with `maker` as its creator.
 

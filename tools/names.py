@@ -1,18 +1,24 @@
-"""Check that the code has no names that say nothing: `found`, `told`, `one` and the like. Exit status 1 on a breach.
+"""Check that names say what they stand for, and that each class of the server has its own. Exit status 1 on a breach.
 
   names.py [PATH ...]    the files and folders to check; without one, all of the server, the SDK and the tools
 
-A value is named by what it is (`grader`, `due_runs`), not by the fact that it was got or made. Checked are variables,
-parameters, loop targets, fields and functions. `at` may be an index of a range or a time: annotated as one, or a field.
+A value is named by what it is (`grader`, `due_runs`), not by the fact that it was got or made (`found`, `told`, `one`).
+Checked are variables, parameters, loop targets, fields and functions. `at` may be an index of a range or a time:
+annotated as one, or a field.
+
+A search for the name of a class finds one class (`ScoreListRow`, `ErasureOutcome`, not `Row` and `Outcome`). Private
+classes (`_Plot`) are known in their module only, so they are not checked.
 """
 
 import ast
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-CHECKED = ("autotune", "graders", "tasks", "scores", "exports", "sdk/python/src", "tools")
+SERVER = ("autotune", "graders", "tasks", "scores", "exports")
+CHECKED = (*SERVER, "sdk/python/src", "tools")
 BANNED = frozenset({"found", "told", "said", "asked", "given", "wanted", "made", "known", "one"})
 TIMES = {"datetime", "date", "float", "int"}  # annotations with which `at` is a time or an index
 SDK = "sdk/python/src/autotune_sdk"
@@ -24,15 +30,22 @@ ALLOWED = frozenset(  # "path: name", each with its reason beside it
         f"{SDK}/integrations/trl.py: told",  # Reward.told(), a public method of the published SDK
     }
 )
+SHARED_CLASSES = frozenset(  # names that several classes may have, each with its reason beside it
+    {
+        "Command",  # Django finds the class of a management command by this name
+        "Meta",  # the options of a model or a form, nested in it
+    }
+)
 
 
 class Breach(NamedTuple):
     path: str
     line: int
     name: str
+    fault: str = "does not say what the value is"
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: `{self.name}` does not say what the value is"
+        return f"{self.path}:{self.line}: `{self.name}` {self.fault}"
 
 
 def breaches(root: Path, paths: tuple[str, ...] = CHECKED) -> list[Breach]:
@@ -42,6 +55,21 @@ def breaches(root: Path, paths: tuple[str, ...] = CHECKED) -> list[Breach]:
         for path, tree in _trees(root, paths)
         for name, line in _bindings(tree)
         if f"{path}: {name}" not in ALLOWED
+    )
+
+
+def repeated_classes(root: Path, paths: tuple[str, ...] = SERVER) -> list[Breach]:
+    """Return each class in the files under `paths` whose name another class there has too."""
+    places_by_name: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
+    for path, tree in _trees(root, paths):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name not in SHARED_CLASSES:
+                places_by_name[node.name].append((path, node.lineno))
+    return sorted(
+        Breach(path, line, name, f"is the name of {len(places)} classes")
+        for name, places in places_by_name.items()
+        if len(places) > 1
+        for path, line in places
     )
 
 
@@ -97,7 +125,7 @@ def _times(tree: ast.Module) -> set[int]:
 
 
 def main(arguments: list[str]) -> int:
-    lines = breaches(Path.cwd(), tuple(arguments) or CHECKED)
+    lines = breaches(Path.cwd(), tuple(arguments) or CHECKED) + ([] if arguments else repeated_classes(Path.cwd()))
     for line in lines:
         print(line)
     print(f"names: {len(lines)} breaches" if lines else "names: in order")

@@ -30,7 +30,7 @@ class BearerAuthentication(BaseAuthentication):
         key = tokens.find(text, request._request.META.get("REMOTE_ADDR", ""))
         if key is None or key.role is None:  # the same for every cause: it hides whether a key exists
             raise AuthenticationFailed("The API key is not valid.")
-        return key.user, Principal(key.organization, key.role, key.user, key, key.held)
+        return key.user, Principal(key.organization, key.role, key.user, key, key.membership_grants)
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="autotune"'

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _at_work: ContextVar[bool] = ContextVar("whole_at_work", default=False)
 
 
-class LookAgain(Exception):
+class ConcurrentChange(Exception):
     """A constraint failed because another request changed the same objects first, so the work must start again.
 
     Raise it within `whole`, which runs the work again. A capability therefore needs no savepoint of its own there.
@@ -32,17 +32,17 @@ def whole(work: Callable[[], T]) -> T:
     token = _at_work.set(True)
     try:
         return _committed(work)
-    except LookAgain:
+    except ConcurrentChange:
         try:
             return _committed(work)
-        except LookAgain as exc:
+        except ConcurrentChange as exc:
             raise Conflict("Another request changed the same objects. Try again.", code="conflict") from exc
     finally:
         _at_work.reset(token)
 
 
 def is_whole() -> bool:
-    """Return whether the caller runs within `whole`, which runs the work again after LookAgain."""
+    """Return whether the caller runs within `whole`, which runs the work again after ConcurrentChange."""
     return _at_work.get()
 
 
@@ -56,4 +56,4 @@ def _committed(work: Callable[[], T]) -> T:
     except IntegrityError as exc:
         if not worked:
             raise
-        raise LookAgain from exc
+        raise ConcurrentChange from exc

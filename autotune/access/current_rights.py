@@ -24,4 +24,4 @@ def _of_key(organization_id: UUID, user_id: UUID, key_id: UUID) -> Principal | N
     key = tokens.usable_now(key_id)
     if key is None or key.role is None or (key.organization_id, key.user_id) != (organization_id, user_id):
         return None
-    return Principal(key.organization, key.role, key.user, key, key.held)
+    return Principal(key.organization, key.role, key.user, key, key.membership_grants)

@@ -8,12 +8,12 @@ from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 from autotune.access import idempotency
 from autotune.access.accounts.sessions import SessionStore
 from autotune.access.audit import sealing
-from autotune.access.audit.sealing_thread import Sealer
+from autotune.access.audit.sealing_thread import SealingThread
 from autotune.access.members import invitations
 from autotune.access.throttling import rates
 from autotune.core.clock import database_now
 
-_sealers: list[Sealer] = []
+_sealers: list[SealingThread] = []
 
 
 @shared_task(name="access.seal_audit", ignore_result=True)
@@ -34,7 +34,7 @@ def clean_up() -> None:
 
 @worker_init.connect  # and not worker_ready, which waits for the broker: a worker may be started while that is away
 def _start_sealer(**_: Any) -> None:
-    sealer = Sealer()
+    sealer = SealingThread()
     sealer.start()
     _sealers.append(sealer)
 

@@ -23,7 +23,7 @@ class Principal:
     role: Role
     user: User
     key: ApiKey | None = None
-    held: list[dict[str, Any]] | None = None
+    membership_grants: list[dict[str, Any]] | None = None
 
     @property
     def is_test(self) -> bool:
@@ -34,7 +34,7 @@ class Principal:
     def grants(self) -> Grants:
         """Map (resource, action) to the widest scope that the role, and for a key the person's membership, allows."""
         role_grants = granted(self.role.permissions)
-        return role_grants if self.held is None else _lesser(role_grants, granted(self.held))
+        return role_grants if self.membership_grants is None else _lesser(role_grants, granted(self.membership_grants))
 
 
 def granted(permissions: Iterable[Mapping[str, Any]]) -> Grants:

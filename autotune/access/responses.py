@@ -10,7 +10,7 @@ from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
 
 
-class RetentionOut(ApiStruct):
+class OrganizationRetentionOut(ApiStruct):
     """Null: prompts and responses are kept until they are erased, scores without a time limit."""
 
     text_days: int | None
@@ -22,7 +22,7 @@ class OrganizationOut(ApiStruct):
     name: str
     operating: bool
     suspended: bool
-    retention: RetentionOut
+    retention: OrganizationRetentionOut
     created_at: str
 
 
@@ -132,7 +132,7 @@ def organization_out(organization: Organization) -> OrganizationOut:
         name=organization.name,
         operating=organization.operating,
         suspended=organization.suspended,
-        retention=RetentionOut(organization.text_days, organization.score_days),
+        retention=OrganizationRetentionOut(organization.text_days, organization.score_days),
         created_at=wire(organization.created_at),
     )
 

@@ -10,14 +10,14 @@ from autotune.access import commits, idempotency, policy
 from autotune.access.audit import current_call, response_subjects, trail
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
-from autotune.access.throttling.throttles import Throttled
+from autotune.access.throttling.throttles import ThrottledView
 from autotune.core.api.operations import SAFE_METHODS, Operation, OperationView
 from autotune.core.errors import Forbidden, NotFound
 
 __all__ = ["ApiView", "find", "find_for"]
 
 
-class ApiView(Throttled, OperationView):
+class ApiView(ThrottledView, OperationView):
     """Base of API views. The caller's role must allow the operation's `resource` and `action`: else 401 or 403.
 
     Every POST accepts an `Idempotency-Key` (autotune/access/idempotency). A change and its event in the audit log

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from autotune.charts.scales import Scale, tick_labels, time_labels, time_ticks
+from autotune.charts.scales import AxisScale, tick_labels, time_labels, time_ticks
 from autotune.charts.svg import breadth, element, text
 
 LINE = 18  # from one line of text to the next
@@ -29,7 +29,7 @@ def framed(width: float, height: float, value_ticks: Sequence[float], *, unit: s
 
 def value_axis(frame: Frame, ticks: Sequence[float], *, unit: str = "") -> str:
     """Draw horizontal lines with their values; the lowest is the ground line."""
-    scale = Scale(ticks[0], ticks[-1], frame.bottom, frame.top)
+    scale = AxisScale(ticks[0], ticks[-1], frame.bottom, frame.top)
     parts = [text(unit, 0, 12, "chart-faint")] if unit else []
     for tick, label in zip(ticks, tick_labels(ticks), strict=True):
         y = round(scale(tick)) + 0.5  # on whole pixels a line is one pixel, not two grey ones
@@ -43,7 +43,7 @@ def time_axis(frame: Frame, since: datetime, until: datetime) -> str:
     """Draw times below the ground line, in UTC."""
     room = frame.right - frame.left
     ticks = time_ticks(since, until, max(2, int(room // LABEL_ROOM)))
-    scale = Scale(since.timestamp(), until.timestamp(), frame.left, frame.right)
+    scale = AxisScale(since.timestamp(), until.timestamp(), frame.left, frame.right)
     parts = []
     for tick, label in zip(ticks, time_labels(ticks), strict=True):
         x, half = scale(tick.timestamp()), breadth(label) / 2
@@ -53,7 +53,7 @@ def time_axis(frame: Frame, since: datetime, until: datetime) -> str:
     return "".join(parts)
 
 
-def share_axis(frame: Frame, ticks: Sequence[float], scale: Scale, *, grid: bool = True) -> str:
+def share_axis(frame: Frame, ticks: Sequence[float], scale: AxisScale, *, grid: bool = True) -> str:
     """Draw values along the foot of a plot, with vertical lines through it if `grid`."""
     parts = []
     for tick, label in zip(ticks, tick_labels(ticks), strict=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from autotune.charts.axes import Frame, framed, share_axis, value_axis
 from autotune.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
-from autotune.charts.scales import NBSP, Scale, amounts, exact, finite, inner_ticks, nice_ticks, quantile, short
+from autotune.charts.scales import NBSP, AxisScale, amounts, exact, finite, inner_ticks, nice_ticks, quantile, short
 from autotune.charts.svg import element, linked, titled
 
 HEIGHT, NARROW_HEIGHT = 220, 200
@@ -79,15 +79,15 @@ class _Plot:
         height = NARROW_HEIGHT if width == NARROW else HEIGHT
         ticks = nice_ticks(0, max(self.counts), 4, whole=True)
         frame = framed(width, height, ticks)
-        across = Scale(self.edges[0], self.edges[-1], frame.left, frame.right)
-        up = Scale(0, ticks[-1], frame.bottom, frame.top)
+        across = AxisScale(self.edges[0], self.edges[-1], frame.left, frame.right)
+        up = AxisScale(0, ticks[-1], frame.bottom, frame.top)
         marks = inner_ticks(across.low, across.high, 5)
         body = self._range(frame, across) + value_axis(frame, ticks) + share_axis(frame, marks, across, grid=False)
         body += "".join(self._bucket(at, frame, across, up) for at in range(len(self.counts)))
         role = "group" if self.links or self.brush else "img"
         return Drawing(width, height, body, role, self._for_brush(frame) if self.brush else {})
 
-    def _range(self, frame: Frame, across: Scale) -> str:
+    def _range(self, frame: Frame, across: AxisScale) -> str:
         """Draw the ground behind the chosen buckets; without a choice it has no width, for the brush to move."""
         if not (self.chosen or self.brush):
             return ""
@@ -96,7 +96,7 @@ class _Plot:
             "rect", x=left, y=frame.top, width=right - left, height=frame.bottom - frame.top, class_="chart-range"
         )
 
-    def _bucket(self, at: int, frame: Frame, across: Scale, up: Scale) -> str:
+    def _bucket(self, at: int, frame: Frame, across: AxisScale, up: AxisScale) -> str:
         """Draw one bar, on a ground of full height that is easier to hit."""
         left, right, count = across(self.edges[at]), across(self.edges[at + 1]), self.counts[at]
         gap = min(2.0, (right - left) * 0.15)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from autotune.charts.axes import Frame, framed, time_axis, value_axis
 from autotune.charts.figures import NARROW, SERIES, Chart, Drawing, Table, colour, drawn, legend, nothing
-from autotune.charts.scales import Scale, alike, aware, exact, finite, moment, nice_ticks, short, with_unit
+from autotune.charts.scales import AxisScale, alike, aware, exact, finite, moment, nice_ticks, short, with_unit
 from autotune.charts.svg import breadth, element, isolated, label, titled
 from autotune.charts.thinning import Point, thinned
 
@@ -141,8 +141,8 @@ class _Plot:
 
     def _runs(self, series: Series, frame: Frame) -> list[list[tuple[float, float]]]:
         """Return the places of the points, in runs without a gap."""
-        across = Scale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
-        up = Scale(self.ticks[0], self.ticks[-1], frame.bottom, frame.top)
+        across = AxisScale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
+        up = AxisScale(self.ticks[0], self.ticks[-1], frame.bottom, frame.top)
         runs: list[list[tuple[float, float]]] = [[]]
         for time, value in series.points:
             if value is not None:

@@ -43,7 +43,7 @@ def _figure_class(cell: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class LegendEntry:
     """One entry of a legend: a colour and its name."""
 
     name: str
@@ -66,7 +66,7 @@ class Chart:
     svg: SafeString
     table: Table
     wide: bool = False
-    legend: tuple[Key, ...] = ()
+    legend: tuple[LegendEntry, ...] = ()
     labelled: bool = False
 
 
@@ -112,6 +112,6 @@ def colour(place: int) -> str:
     return f"chart-series-{place + 1}"
 
 
-def legend(names: Sequence[str], colours: Sequence[str]) -> tuple[Key, ...]:
+def legend(names: Sequence[str], colours: Sequence[str]) -> tuple[LegendEntry, ...]:
     """Return one key per name; none for a single name, which the title shows."""
-    return tuple(map(Key, names, colours)) if len(names) > 1 else ()
+    return tuple(map(LegendEntry, names, colours)) if len(names) > 1 else ()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from autotune.charts.figures import TONES, Chart, Drawing, Table, drawn, nothing
 from autotune.charts.rows import laid_out
-from autotune.charts.scales import Scale, alike, amounts, exact, with_unit
+from autotune.charts.scales import AxisScale, alike, amounts, exact, with_unit
 from autotune.charts.svg import element, isolated, linked, own_address, titled
 
 ROW, THICK = 30, 14
@@ -85,7 +85,7 @@ class _Plot:
         values = [with_unit(number, self.unit) for number in alike([bar.value for bar in self.rows])]
         layout = laid_out(width, [bar.label for bar in self.rows], values, [bar.note for bar in self.rows], mark=ROW)
         most = max(max(bar.value, bar.total or 0) for bar in self.rows) or 1.0
-        across = Scale(0, most, layout.frame.left, layout.frame.right)
+        across = AxisScale(0, most, layout.frame.left, layout.frame.right)
         body = "".join(
             linked(
                 bar.href, self._bar(bar, layout.middle(at), across) + layout.words(at, bar.label, bar.note, values[at])
@@ -95,7 +95,7 @@ class _Plot:
         role = "group" if any(bar.href for bar in self.rows) else "img"
         return Drawing(width, layout.frame.bottom + 4, body, role)
 
-    def _bar(self, bar: Bar, middle: float, across: Scale) -> str:
+    def _bar(self, bar: Bar, middle: float, across: AxisScale) -> str:
         """Draw the bar over its total, with its value as a tooltip."""
         full = across(across.high if bar.total is None else bar.total) - across.start
         ground = "chart-target" if bar.total is None else "chart-track"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from autotune.charts.axes import share_axis
 from autotune.charts.buckets import middle, spread
 from autotune.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
-from autotune.charts.rows import LABEL_LINE, Layout, laid_out
-from autotune.charts.scales import Scale, alike, amounts, exact, finite, inner_ticks, quantile, short
+from autotune.charts.rows import LABEL_LINE, RowLayout, laid_out
+from autotune.charts.scales import AxisScale, alike, amounts, exact, finite, inner_ticks, quantile, short
 from autotune.charts.svg import element, isolated, place, titled
 
 ROW, NARROW_ROW, FOOT = 46, 36, 26
@@ -71,7 +71,7 @@ class _Plot:
         values = [next(medians) if any(counts) else "–" for _, counts in self.rows]
         labels = [label for label, _ in self.rows]
         layout = laid_out(width, labels, values, mark=NARROW_ROW if width == NARROW else ROW)
-        across = Scale(self.low, self.high, layout.frame.left + 8, layout.frame.right - 8)
+        across = AxisScale(self.low, self.high, layout.frame.left + 8, layout.frame.right - 8)
         ticks = inner_ticks(self.low, self.high, 5)
         body = share_axis(layout.frame, ticks, across)
         for at, (label, counts) in enumerate(self.rows):
@@ -79,17 +79,17 @@ class _Plot:
             body += layout.words(at, label, "", values[at])
         return Drawing(width, layout.frame.bottom + FOOT, body)
 
-    def _foot(self, layout: Layout, at: int) -> float:
+    def _foot(self, layout: RowLayout, at: int) -> float:
         return round(layout.frame.top + (at + 1) * layout.tall) - 1.5
 
     def _ridge(
-        self, label: str, counts: Sequence[int], foot: float, tall: float, across: Scale, *, narrow: bool
+        self, label: str, counts: Sequence[int], foot: float, tall: float, across: AxisScale, *, narrow: bool
     ) -> str:
         """Draw the counts as steps on a ground line, with a tick at the median."""
         ground = element("line", x1=across.start, x2=across.end, y1=foot, y2=foot, class_="chart-grid")
         if not any(counts):
             return ground
-        up = Scale(0, max(counts), foot, foot - tall + HEADROOM + (LABEL_LINE if narrow else 0))
+        up = AxisScale(0, max(counts), foot, foot - tall + HEADROOM + (LABEL_LINE if narrow else 0))
         steps = "".join(f"V{place(up(count))}h{(across.end - across.start) / len(counts):.3f}" for count in counts)
         area = element("path", d=f"M{place(across.start)} {place(foot)}{steps}V{place(foot)}Z", class_="chart-ridge")
         x = across(quantile(counts, self.low, self.high, 0.5))

@@ -14,7 +14,7 @@ LABEL_LINE = 20  # on a phone the label has a line of its own above the mark
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RowLayout:
     """Labels at the left, marks between `frame.left` and `frame.right`, notes and values at the right.
 
     On a phone a label is above its mark, with note and value in the same line, and marks have the whole width.
@@ -49,7 +49,7 @@ class Layout:
 
 def laid_out(
     width: int, labels: Sequence[str], values: Sequence[str], notes: Sequence[str] = (), *, mark: float, foot: float = 0
-) -> Layout:
+) -> RowLayout:
     """Return a layout with the room that labels, notes and values need, within bounds; marks get the rest.
 
     mark  height of a mark with the space around it
@@ -64,4 +64,4 @@ def laid_out(
     tall = mark + (LABEL_LINE if narrow else 0)
     left, right = (0.0, float(width)) if narrow else (label_room + SPACE + 4, width - beside - 4)
     frame = Frame(left, 4, right, 4 + tall * len(labels))
-    return Layout(narrow, width, frame, tall, label_room, note_room, value_room)
+    return RowLayout(narrow, width, frame, tall, label_room, note_room, value_room)

@@ -22,7 +22,7 @@ ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, so that steps of weeks be
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class AxisScale:
     """A straight line from values [low, high] to places [start, end] of a drawing; start may be the larger one."""
 
     low: float

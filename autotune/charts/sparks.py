@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.utils.safestring import SafeString
 
 from autotune.charts.figures import TONES
-from autotune.charts.scales import Scale, finite, short, with_unit
+from autotune.charts.scales import AxisScale, finite, short, with_unit
 from autotune.charts.svg import element, place
 
 WIDTH, HEIGHT, ROOM = 96, 24, 3
@@ -53,8 +53,8 @@ def _line(values: Sequence[float | None], tone: str) -> str:
     numbers = [value for value in values if value is not None]
     if not numbers:
         return element("line", x1=ROOM, x2=WIDTH - ROOM, y1=HEIGHT / 2, y2=HEIGHT / 2, class_="chart-grid")
-    across = Scale(0, len(values) - 1, ROOM, WIDTH - ROOM)
-    up = Scale(min(numbers), max(numbers), HEIGHT - ROOM, ROOM)
+    across = AxisScale(0, len(values) - 1, ROOM, WIDTH - ROOM)
+    up = AxisScale(min(numbers), max(numbers), HEIGHT - ROOM, ROOM)
     path, open_ = "", False
     for at, value in enumerate(values):
         if value is not None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from autotune.charts.axes import framed, time_axis, value_axis
 from autotune.charts.figures import NARROW, SERIES, TONES, Chart, Drawing, Table, colour, drawn, legend, nothing
-from autotune.charts.scales import Scale, amounts, aware, exact, moment, nice_ticks, short, with_unit
+from autotune.charts.scales import AxisScale, amounts, aware, exact, moment, nice_ticks, short, with_unit
 from autotune.charts.svg import element, isolated, titled
 
 HEIGHT, NARROW_HEIGHT = 240, 210
@@ -101,15 +101,15 @@ class _Plot:
             0, max(sum(stack) for _, stack in self.stacks), 4, whole=all(float(a).is_integer() for a in amounts_)
         )
         frame = framed(width, height, ticks, unit=self.unit)
-        across = Scale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
-        up = Scale(0, ticks[-1], frame.bottom, frame.top)
+        across = AxisScale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
+        up = AxisScale(0, ticks[-1], frame.bottom, frame.top)
         body = value_axis(frame, ticks, unit=self.unit) + time_axis(frame, self.since, self.until)
         for time, stack in self.stacks:
             if self.since <= time < self.until:
                 body += self._column(time, stack, across, up)
         return Drawing(width, height, body)
 
-    def _column(self, at: datetime, stack: Sequence[float], across: Scale, up: Scale) -> str:
+    def _column(self, at: datetime, stack: Sequence[float], across: AxisScale, up: AxisScale) -> str:
         """Draw one column, with its amounts as a tooltip."""
         left, right = across(at.timestamp()), min(across((at + self.step).timestamp()), across.end)
         gap = min(2.0, (right - left) * 0.2)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from autotune.charts.axes import share_axis
 from autotune.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
 from autotune.charts.rows import laid_out
-from autotune.charts.scales import Scale, alike, amounts, exact, finite, nice_ticks, short
+from autotune.charts.scales import AxisScale, alike, amounts, exact, finite, nice_ticks, short
 from autotune.charts.svg import element, isolated, linked, own_address, titled
 
 ROW, FOOT = 32, 26
@@ -80,7 +80,7 @@ class _Plot:
         lows, highs = alike([row.low for row in self.rows]), alike([row.high for row in self.rows])
         notes = ["" if width == NARROW else f"{low} – {high}" for low, high in zip(lows, highs, strict=True)]
         layout = laid_out(width, [row.label for row in self.rows], values, notes, mark=ROW if width != NARROW else 20)
-        across = Scale(self.ticks[0], self.ticks[-1], layout.frame.left + 8, layout.frame.right - 8)
+        across = AxisScale(self.ticks[0], self.ticks[-1], layout.frame.left + 8, layout.frame.right - 8)
         body = share_axis(layout.frame, self.ticks, across)
         body += "".join(
             linked(
@@ -92,7 +92,7 @@ class _Plot:
         role = "group" if any(row.href for row in self.rows) else "img"
         return Drawing(width, layout.frame.bottom + FOOT, body, role)
 
-    def _whisker(self, row: Interval, y: float, across: Scale) -> str:
+    def _whisker(self, row: Interval, y: float, across: AxisScale) -> str:
         """Draw the interval as a line with ends and the mean as a dot, with the figures as a tooltip."""
         left, right = across(row.low), across(row.high)
         y = round(y)

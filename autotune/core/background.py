@@ -15,7 +15,7 @@ RETRY_S: Final = 1.0
 JOIN_S: Final = 6.0  # how long a process that ends waits for the last pass
 
 
-class Loop:
+class BackgroundLoop:
     """Repeats a step in a named daemon thread, until the process ends or `stop()` is called.
 
     name     of the thread

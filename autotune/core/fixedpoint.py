@@ -44,7 +44,7 @@ def joined(parts: Iterable[int]) -> int:
     return sum(int(part) * BASE**place for place, part in enumerate(parts))
 
 
-class Units(Func):
+class FixedPointUnits(Func):
     """`units` of a column of numbers in [0, 1], by the database."""
 
     output_field = BigIntegerField()
@@ -95,8 +95,8 @@ def sums(field: str, **options: Any) -> dict[str, Any]:
 
     options  of each aggregate, such as `filter`
     """
-    high = ExpressionWrapper(Units(F(field)) / LIMB, BigIntegerField())
-    low = ExpressionWrapper(Units(F(field)) % LIMB, BigIntegerField())
+    high = ExpressionWrapper(FixedPointUnits(F(field)) / LIMB, BigIntegerField())
+    low = ExpressionWrapper(FixedPointUnits(F(field)) % LIMB, BigIntegerField())
     return {
         "count": Count(field, **options),
         "high": Sum(high, **options),

@@ -58,15 +58,15 @@ ACCOUNT_RATE_LIMITS = {
     "login": "30/m/ip", "login_failed": "20/h/key", "reset_password": "20/h/ip,3/h/key",
     "reset_password_from_key": "20/m/ip", "change_password": "5/m/user", "reauthenticate": "10/m/user",
 }  # fmt: skip
-ACCOUNT_FORMS = {"reset_password_from_key": "autotune.access.accounts.forms.ResetForm"}
+ACCOUNT_FORMS = {"reset_password_from_key": "autotune.access.accounts.forms.PasswordResetForm"}
 MFA_ADAPTER = "autotune.access.accounts.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Autotune"
 MFA_TOTP_TOLERANCE = 1  # clocks differ
 MFA_FORMS = {
-    "authenticate": "autotune.access.accounts.forms.CodeForm",
-    "reauthenticate": "autotune.access.accounts.forms.CodeAgainForm",
-    "activate_totp": "autotune.access.accounts.forms.SetUpForm",
+    "authenticate": "autotune.access.accounts.forms.SecondFactorCodeForm",
+    "reauthenticate": "autotune.access.accounts.forms.ReauthenticationCodeForm",
+    "activate_totp": "autotune.access.accounts.forms.SecondFactorSetupForm",
 }
 AUTOTUNE_REQUIRE_SECOND_FACTOR = one_of("AUTOTUNE_REQUIRE_SECOND_FACTOR", ("off", "admins", "all"))
 AXES_USERNAME_CALLABLE = "autotune.access.accounts.lockout.login_name"

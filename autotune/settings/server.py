@@ -186,12 +186,12 @@ EXPORT_SCRATCH = DATA_DIR / "scratch"  # a part on its way to the storage, seale
 EXPORT_STORAGE = bucket("AUTOTUNE_EXPORT_STORAGE")
 if EXPORT_STORAGE is None:
     _exports: dict[str, object] = {
-        "BACKEND": "exports.files.folder.Folder",
+        "BACKEND": "exports.files.folder.FolderStorage",
         "OPTIONS": {"location": str(DATA_DIR / "exports")},
     }
 else:
     _exports = {
-        "BACKEND": "exports.files.bucket.Bucket",
+        "BACKEND": "exports.files.bucket.BucketStorage",
         "OPTIONS": {
             "bucket_name": EXPORT_STORAGE[0],
             "location": EXPORT_STORAGE[1],

@@ -10,11 +10,11 @@ from rest_framework.permissions import BasePermission
 from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 
-from autotune.core.api.operations import Answer, Negotiation, OperationView, operation
+from autotune.core.api.operations import OperationNegotiation, OperationResponse, OperationView, operation
 from autotune.site import document
 from autotune.site.status import metrics, moving, probes
 from autotune.site.status.moving import Moving
-from autotune.site.status.probes import Health, Readiness
+from autotune.site.status.probes import ProcessHealth, Readiness
 
 
 class OpenView(OperationView):
@@ -25,41 +25,41 @@ class OpenView(OperationView):
 
 
 class HealthView(OpenView):
-    @operation(summary="Report whether the process is alive", answers={200: Health})
-    def get(self, request: Request) -> Health:
-        return Health("ok")
+    @operation(summary="Report whether the process is alive", answers={200: ProcessHealth})
+    def get(self, request: Request) -> ProcessHealth:
+        return ProcessHealth("ok")
 
 
 class ReadyView(OpenView):
     @operation(summary="Report whether the process can accept work", answers={200: Readiness, 503: Readiness})
-    def get(self, request: Request) -> Answer:
+    def get(self, request: Request) -> OperationResponse:
         """Return 503 only if something fails that submitting needs: the database, migrations, encryption or disk.
 
         A broker that does not answer is `degraded`.
         """
         state = probes.readiness()
-        return Answer(state, 503 if state.status == "failed" else 200)
+        return OperationResponse(state, 503 if state.status == "failed" else 200)
 
 
 class MovingView(OpenView):
     @operation(summary="Report whether due work is being processed", answers={200: Moving, 503: Moving})
-    def get(self, request: Request) -> Answer:
+    def get(self, request: Request) -> OperationResponse:
         """Return 503 while due work stands still.
 
         That is the case if no worker sweeps, nobody takes the due runs of a grader, runs of lost workers are not
         returned, or events, erasures or retention make no progress. A long queue that is shrinking is not an error.
         """
         state = moving.state()
-        return Answer(state, 503 if state.status == "failed" else 200)
+        return OperationResponse(state, 503 if state.status == "failed" else 200)
 
 
-class MayReadMetrics(BasePermission):
+class MetricsPermission(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         return metrics.may_read(request.auth, request._request.META.get("REMOTE_ADDR", ""))  # type: ignore[arg-type]
 
 
 class MetricsView(OperationView):
-    permission_classes = (MayReadMetrics,)
+    permission_classes = (MetricsPermission,)
 
     @operation(summary="Return metrics for Prometheus", answers={200: None}, produces=("text/plain",))
     def get(self, request: Request) -> HttpResponseBase:
@@ -70,7 +70,7 @@ class MetricsView(OperationView):
         return HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
 
 
-class FirstRenderer(Negotiation):
+class FirstRendererNegotiation(OperationNegotiation):
     """Select the view's only renderer, whatever format the browser requests."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
@@ -79,7 +79,7 @@ class FirstRenderer(Negotiation):
 
 class SchemaView(OpenView):
     renderer_classes = [OpenApiJsonRenderer]
-    content_negotiation_class = FirstRenderer
+    content_negotiation_class = FirstRendererNegotiation
 
     @operation(summary="Return the OpenAPI document", answers={200: None}, produces=(document.MEDIA_TYPE,))
     def get(self, request: Request) -> HttpResponseBase:
@@ -90,7 +90,7 @@ class DocsView(OpenView, SpectacularSwaggerView):
     """A page that uses only files of this server, so that it works without internet access."""
 
     renderer_classes = [TemplateHTMLRenderer]
-    content_negotiation_class = FirstRenderer
+    content_negotiation_class = FirstRendererNegotiation
     url_name = "schema"
     title = "Autotune API"
 

@@ -16,10 +16,10 @@ from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.admin import figures
 from autotune.core.admin.actions import CALLED_AT_ONCE, confirmed, each
-from autotune.core.admin.base import OnPages, PublicIdSearch, Record, plain
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, list_url, moment, state
-from autotune.core.admin.inlines import Newest
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.inlines import NewestRowsInline
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from autotune.core.errors import Conflict
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.models import Delivery, Event, Webhook
@@ -66,7 +66,7 @@ def redeliver(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
     each(model_admin, request, queryset, lambda row: trying.redeliver(row.webhook_id, row.pk), "due now")
 
 
-class DeliveriesInline(Newest):
+class DeliveriesInline(NewestRowsInline):
     """The newest deliveries of a webhook, or all of an event's."""
 
     model = Delivery
@@ -92,7 +92,7 @@ class EventDeliveriesInline(DeliveriesInline):
 
 
 @admin.register(Webhook)
-class WebhookAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
+class WebhookAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The endpoints, without their secrets. The values of a URL's query are masked."""
 
     kind = "whk"
@@ -157,7 +157,7 @@ class WebhookFilter(named(Webhook, "whk")):  # type: ignore[misc]
 
 
 @admin.register(Event)
-class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class EventAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The events of the outbox."""
 
     kind = "evt"
@@ -185,7 +185,7 @@ class EventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class DeliveryAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The deliveries of events to endpoints."""
 
     kind = "dlv"

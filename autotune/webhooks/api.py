@@ -6,14 +6,14 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 from autotune.webhooks import endpoints, responses, trying
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.requests import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery, WebhookRotate
 
 RESOURCE = "webhooks"
-ORDER = Order("webhooks", {"createdAt": "created_at", "updatedAt": "updated_at"})
-DELIVERY_ORDER = Order("deliveries", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+ORDER = SortOrder("webhooks", {"createdAt": "created_at", "updatedAt": "updated_at"})
+DELIVERY_ORDER = SortOrder("deliveries", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
 
 
 class WebhookView(ApiView):
@@ -23,7 +23,7 @@ class WebhookView(ApiView):
         return find_for(Webhook.objects.live(), self.principal, webhook_id, action, "webhook")
 
 
-class Webhooks(ApiView):
+class WebhooksView(ApiView):
     @operation(
         summary="Subscribe an address to events. The secret is shown once.",
         resource=RESOURCE,
@@ -51,7 +51,7 @@ class Webhooks(ApiView):
         return responses.WebhookList([responses.webhook_out(row, masked=True) for row in rows], pagination)
 
 
-class WebhookDetail(WebhookView):
+class WebhookDetailView(WebhookView):
     @operation(summary="Read a webhook.", resource=RESOURCE, action="read", answers={200: responses.WebhookAnswer})
     def get(self, request: Request, webhook_id: UUID) -> responses.WebhookAnswer:
         return responses.WebhookAnswer(responses.webhook_out(self.webhook(webhook_id)))
@@ -76,7 +76,7 @@ class WebhookDetail(WebhookView):
         endpoints.delete(self.webhook(webhook_id, "delete").pk)
 
 
-class WebhookRotateSecret(WebhookView):
+class WebhookRotateSecretView(WebhookView):
     @operation(
         summary="Rotate the secret. The new one is shown once; the previous one also signs for 24 hours.",
         resource=RESOURCE,
@@ -91,7 +91,7 @@ class WebhookRotateSecret(WebhookView):
         return _with_secret(endpoints.rotate(self.webhook(webhook_id, "update").pk, force=bool(body.force)))
 
 
-class WebhookTest(WebhookView):
+class WebhookTestView(WebhookView):
     @operation(
         summary="Send a test event only to this endpoint, and report the result.",
         resource=RESOURCE,
@@ -104,7 +104,7 @@ class WebhookTest(WebhookView):
         return responses.DeliveryAnswer(responses.delivery_out(trying.test(self.webhook(webhook_id, "update").pk)))
 
 
-class WebhookDeliveries(WebhookView):
+class WebhookDeliveriesView(WebhookView):
     @operation(
         summary="List the deliveries to a webhook, the newest first.",
         resource=RESOURCE,
@@ -121,7 +121,7 @@ class WebhookDeliveries(WebhookView):
         return responses.DeliveryList([responses.delivery_out(row) for row in rows], pagination)
 
 
-class WebhookRedeliver(WebhookView):
+class WebhookRedeliverView(WebhookView):
     @operation(
         summary="Deliver an event to this endpoint again.",
         resource=RESOURCE,

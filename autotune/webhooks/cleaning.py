@@ -21,6 +21,6 @@ def clean(now: datetime) -> int:
         total += Event.objects.filter(pk__in=event_ids).delete()[1].get("webhooks.Event", 0)
     newest = (
         Delivery.objects.filter(webhook=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    )  # one probe of an index each
+    )  # one look-up in an index each
     Webhook.objects.alias(newest=Subquery(newest)).filter(newest=None, deleted_at__lte=before).delete()
     return total

@@ -34,10 +34,12 @@ class WebhookForm(BodyForm):
     )
     clears = frozenset({"description"})
 
-    def __init__(self, principal: Principal, *args: Any, held: Iterable[str] = (), **more: Any) -> None:
+    def __init__(self, principal: Principal, *args: Any, subscribed: Iterable[str] = (), **more: Any) -> None:
         super().__init__(*args, **more)
-        self.held = list(held)
-        offered = [kind for kind in rules.SUBSCRIBABLE if kind in self.held or not rules.refused(principal, [kind])]
+        self.subscribed = list(subscribed)
+        offered = [
+            kind for kind in rules.SUBSCRIBABLE if kind in self.subscribed or not rules.refused(principal, [kind])
+        ]
         self.fields["events"].choices = [  # type: ignore[attr-defined]
             (kind.value, f"{kind.value}: {ABOUT[kind]}") for kind in offered
         ]
@@ -47,6 +49,6 @@ class WebhookForm(BodyForm):
     def values(self) -> dict[str, Any]:
         """Leave out events that did not change: a person who edits the address may not be allowed to read them."""
         values = super().values()
-        if self.held and sorted(values.get("events", [])) == sorted(self.held):
+        if self.subscribed and sorted(values.get("events", [])) == sorted(self.subscribed):
             values.pop("events", None)
         return values

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.mail import EmailMessage
 
 from autotune.access.accounts import mailing
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from autotune.webhooks.models import Webhook
 from autotune.webhooks.responses import mask
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 def disabled(webhook_id: UUID, reason: str) -> None:
     """Send the creator of a webhook a mail that it was disabled."""
     webhook = Webhook.objects.select_related("created_by", "organization").get(pk=webhook_id)
-    url = Legible(webhook).url
+    url = LegibleRow(webhook).url
     address = "(cannot be read)" if url is None else mask(url)
     tell(
         webhook.created_by.email,

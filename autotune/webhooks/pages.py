@@ -16,7 +16,7 @@ from autotune.access.principal import Principal
 from autotune.access.views import find_for
 from autotune.core import clock, ids
 from autotune.core.api.pagination import page as cut
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import listing
 from autotune.webhooks import endpoints, responses, trying
@@ -39,7 +39,7 @@ def every(request: PageRequest) -> HttpResponse:
     if list_request.query.status is not None:
         webhooks = webhooks.filter(status=list_request.query.status)
     rows, pagination = cut(webhooks, list_request.query, ORDER, owner=principal.organization.pk)
-    names = people.Names(principal, [row.created_by_id for row in rows])
+    names = people.EmailAddresses(principal, [row.created_by_id for row in rows])
     context = {
         "title": "Webhooks",
         "crumbs": places.crumbs(),
@@ -78,8 +78,8 @@ def edit(request: PageRequest, webhook_id: UUID) -> HttpResponseBase:
     """Change a webhook; another host creates a new secret, which the next page shows once."""
     principal = request.principal
     webhook = _webhook(principal, webhook_id, "update")
-    initial = {"url": Legible(webhook).url, "events": webhook.events, "description": webhook.description}
-    form = WebhookForm(principal, request.POST or None, initial=initial, held=webhook.events)
+    initial = {"url": LegibleRow(webhook).url, "events": webhook.events, "description": webhook.description}
+    form = WebhookForm(principal, request.POST or None, initial=initial, subscribed=webhook.events)
     acting.concerns("webhooks", "update", webhook.public_id, fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
@@ -177,7 +177,7 @@ def _page(request: PageRequest, webhook: Webhook, refused: AutotuneError | None 
         "crumbs": places.crumbs(("Webhooks", reverse("webhooks"))),
         "hook": webhook,
         "out": responses.webhook_out(webhook),
-        "who": people.Names(principal, [webhook.created_by_id]).of(webhook.created_by_id),
+        "who": people.EmailAddresses(principal, [webhook.created_by_id]).of(webhook.created_by_id),
         "rows": [{"delivery": row, "out": responses.delivery_out(row)} for row in rows],
         "asked": list_request,
         "statuses": DeliveryStatus.values,
@@ -239,5 +239,5 @@ def _may(principal: Principal, webhook: Webhook, action: str) -> bool:
 
 def _host(webhook: Webhook) -> str:
     """Return the name of a webhook: its address without the parts that may be a secret."""
-    url = Legible(webhook).url
+    url = LegibleRow(webhook).url
     return webhook.public_id if url is None else responses.mask(url).removeprefix("https://")[:80]

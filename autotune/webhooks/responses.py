@@ -9,7 +9,7 @@ from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.crypto.fields import Legible, is_legible
+from autotune.core.crypto.fields import LegibleRow, is_legible
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.states import DeliveryStatus
 
@@ -91,7 +91,7 @@ class DeliveryList(ApiStruct):
 
 
 def webhook_out(webhook: Webhook, *, masked: bool = False) -> WebhookOut:
-    text = Legible(webhook)
+    text = LegibleRow(webhook)
     url: str | None = text.url
     text.read("secret")
     return WebhookOut(
@@ -113,7 +113,7 @@ def webhook_out(webhook: Webhook, *, masked: bool = False) -> WebhookOut:
 def delivery_out(delivery: Delivery) -> DeliveryOut:
     """Return a delivery, whose event should be loaded already (`select_related("event")`)."""
     pending = delivery.status == DeliveryStatus.PENDING
-    tries = Legible(delivery).log or []
+    tries = LegibleRow(delivery).log or []
     return DeliveryOut(
         id=delivery.public_id,
         event_id=ids.encode("evt", delivery.event_id),

@@ -13,7 +13,7 @@ from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, Result
 from autotune.webhooks import endpoints
 from autotune.webhooks.delivery import attempts, claims, results
-from autotune.webhooks.delivery.claims import Try
+from autotune.webhooks.delivery.claims import DeliveryTry
 from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import DeliveryStatus, EventKind, WebhookStatus
@@ -64,7 +64,7 @@ def redeliver(webhook_id: UUID, delivery_id: UUID) -> Delivery:
 
 
 @transaction.atomic
-def _open_test(webhook_id: UUID) -> Try:
+def _open_test(webhook_id: UUID) -> DeliveryTry:
     """Create the event, its body and its delivery, leased to this process."""
     webhook = endpoints.locked(webhook_id)
     now = database_now()

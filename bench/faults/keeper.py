@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Mapping
 
-from autotune.site.local.supervisor import Process, Supervisor, SupervisorError
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor, SupervisorError
 
 READY_WORD = {"worker": b" ready.", "beat": b"beat: ready", "web": b"Booting worker"}
 RESTART_S = 45.0
@@ -24,7 +24,7 @@ class Keeper(Supervisor):
         self._doomed: set[int] = set()
         self._begun: dict[str, tuple[float, int]] = {}
 
-    def start(self, process: Process) -> None:
+    def start(self, process: SupervisedProcess) -> None:
         log = self.log_of(process.name)
         self._begun[process.name] = time.monotonic(), log.stat().st_size if log.exists() else 0
         super().start(process)
@@ -77,7 +77,7 @@ class Keeper(Supervisor):
         signal_group(child.popen.pid, signal.SIGKILL)  # what it left behind
         self.start(child.process)
 
-    def status_of(self, process: Process, patience_s: float) -> int | None:
+    def status_of(self, process: SupervisedProcess, patience_s: float) -> int | None:
         """Start a process that should exit, and return its status; None if it had to be killed."""
         self.start(process)
         child = self._children.pop()

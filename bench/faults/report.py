@@ -27,7 +27,7 @@ class Result:
     def ok(self) -> bool:
         return not self.problems
 
-    def hold(self, what: str, holds: bool, seen: Any = "") -> None:
+    def require(self, what: str, holds: bool, seen: Any = "") -> None:
         """A promise, and whether it was kept."""
         if not holds:
             self.problems.append(f"{what}: {seen}" if seen != "" else what)

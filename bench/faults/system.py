@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autotune.site.local import launch
 from autotune.site.local.ports import LOOPBACK, free_port, listens
-from autotune.site.local.supervisor import Process
+from autotune.site.local.supervisor import SupervisedProcess
 
 from . import ROOT
 from .database import Database
@@ -70,13 +70,13 @@ class System:
         """A program of the harness, with its journal; returns when it listens."""
         command = (sys.executable, "-m", f"bench.faults.{module}", "--port", str(port), "--journal",
                    str(self.journals[name]), *more)  # fmt: skip
-        self.keeper.start(Process(name, command, cwd=ROOT))
+        self.keeper.start(SupervisedProcess(name, command, cwd=ROOT))
         self.keeper.wait_for(lambda: listens(port), f"the start of {name}", 20)
 
     def add_worker(self, name: str) -> None:
         """One more worker; it may be retired again."""
         process = next(one for one in launch.server_processes(self.env) if one.name == "worker")
-        self.keeper.start(Process(name, process.command, env=process.env, cwd=process.cwd))
+        self.keeper.start(SupervisedProcess(name, process.command, env=process.env, cwd=process.cwd))
 
     def names(self, kind: str) -> list[str]:
         return [name for name in self.keeper.pids if name.partition("-")[0] == kind]

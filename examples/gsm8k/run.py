@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autotune_sdk import AutotuneClient, AutotuneError, Capabilities, WaitTimeout
 
-from autotune.site.local.console import Progress, table
+from autotune.site.local.console import ProgressBar, table
 from autotune.site.local.supervisor import Supervisor, SupervisorError
 from examples import local
 from examples.gsm8k import check
@@ -54,7 +54,7 @@ def score(answers: list[Answer]) -> int:
 
 def submit(client: AutotuneClient, task_id: str, answers: list[Answer]) -> list[str]:
     """The ids of the completions."""
-    progress, ids = Progress("submitted", len(answers)), list[str]()
+    progress, ids = ProgressBar("submitted", len(answers)), list[str]()
     for first in range(0, len(answers), POST):
         batch = [answer.completion() for answer in answers[first : first + POST]]
         ids += client.completions.submit_batch(batch, task_id=task_id).ids
@@ -67,7 +67,7 @@ def wait(client: AutotuneClient, tree: Supervisor, ids: list[str]) -> None:
 
     raises SupervisorError if a process ends, or it takes too long
     """
-    progress, pending = Progress("scored   ", len(ids)), ids
+    progress, pending = ProgressBar("scored   ", len(ids)), ids
     until = time.monotonic() + TIMEOUT_S
 
     def show(final: int, of: int) -> None:

@@ -10,7 +10,7 @@ from storages.utils import clean_name
 CONNECT_S, READ_S, ATTEMPTS = 5, 60, 4
 
 
-class Bucket(S3Storage):
+class BucketStorage(S3Storage):
     """Reads only a part of an object; django-storages would download the whole object first."""
 
     def __init__(self, **options: Any) -> None:

@@ -10,7 +10,7 @@ from autotune.core.clock import database_now
 from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.errors import Conflict, Gone, Invalid, NotFound
 from exports.files import storing
-from exports.files.serving import Download, Segment
+from exports.files.serving import Download, FileSegment
 from exports.files.storing import StorageAway, StoredElsewhere
 from exports.formats import FORMATS, compression
 from exports.models import Export, ExportFile
@@ -82,7 +82,7 @@ def _download(export: Export, files: Sequence[ExportFile]) -> Download:
         media_type=media_type(name),
         digest=single.sha256 if single else export.sha256,
         key=key,
-        segments=[Segment(UUID(str(file.pk)), file.stored_as, file.bytes) for file in files],
+        segments=[FileSegment(UUID(str(file.pk)), file.stored_as, file.bytes) for file in files],
     )
 
 

@@ -13,7 +13,7 @@ IDENTITY: Final = ".storage.json"  # {"id", "host"}: machines that share a folde
 HOST_LENGTH: Final = 64
 
 
-class Folder(FileSystemStorage):
+class FolderStorage(FileSystemStorage):
     """A folder that only its owner can read. Saving a file also flushes it to disk before a database row names it."""
 
     def __init__(self, location: str) -> None:

@@ -28,7 +28,7 @@ _NONE: Final = bytes(16)
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkToken:
     """The contents of a link's token.
 
     file  None: all data files as one
@@ -51,7 +51,7 @@ def make(export: Export, file_name: str | None, principal: Principal, expires_in
     download = downloads.find(export, file_name, "/file")
     assert export.expires_at is not None
     until = min(database_now() + timedelta(seconds=expires_in_s), export.expires_at).replace(microsecond=0)
-    link = Link(
+    link = LinkToken(
         export.pk,
         download.segments[0].id if file_name is not None else None,
         principal.organization.pk,
@@ -88,7 +88,7 @@ def follow(token: str) -> Download:
     return downloads.find(export, name)
 
 
-def _token(link: Link) -> str:
+def _token(link: LinkToken) -> str:
     octets = _FORM.pack(
         link.export.bytes,
         link.file.bytes if link.file else _NONE,
@@ -100,7 +100,7 @@ def _token(link: Link) -> str:
     return _SIGNER.sign(base64.urlsafe_b64encode(octets).rstrip(b"=").decode())
 
 
-def _read(token: str) -> Link:
+def _read(token: str) -> LinkToken:
     try:
         text = _SIGNER.unsign(token)
         export, file, organization, user, key, until = _FORM.unpack(
@@ -108,7 +108,7 @@ def _read(token: str) -> Link:
         )
     except (BadSignature, binascii.Error, struct.error, ValueError):
         raise NotFound("This link does not exist. Check that the address is complete.") from None
-    return Link(
+    return LinkToken(
         UUID(bytes=export),
         None if file == _NONE else UUID(bytes=file),
         UUID(bytes=organization),

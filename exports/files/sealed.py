@@ -20,22 +20,22 @@ SEALED_CHUNK: Final = NONCE + CHUNK + TAG
 KEY: Final = 32
 
 
-class Damaged(Exception):
+class DamagedFile(Exception):
     """The stored bytes are not those that were written: altered, truncated, or from another file or key."""
 
 
-class Source(Protocol):
+class SealedSource(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class Target(Protocol):
+class SealedTarget(Protocol):
     def write(self, octets: bytes, /) -> object: ...
 
 
-class Sealer:
+class SealedFileWriter:
     """Writes one file. The file is complete only after `close()`."""
 
-    def __init__(self, key: bytes, file_id: UUID, target: Target) -> None:
+    def __init__(self, key: bytes, file_id: UUID, target: SealedTarget) -> None:
         self._aead, self._file, self._target = AESGCM(key), file_id.bytes, target
         self._waiting = bytearray()
         self._number = 0
@@ -76,11 +76,11 @@ def stored_offset(offset: int) -> int:
     return offset // CHUNK * SEALED_CHUNK
 
 
-def opened(source: Source, key: bytes, file_id: UUID, size: int, start: int, end: int) -> Iterator[bytes]:
+def opened(source: SealedSource, key: bytes, file_id: UUID, size: int, start: int, end: int) -> Iterator[bytes]:
     """Yield the bytes from `start` up to `end` of a file of `size` bytes, in pieces of up to CHUNK.
 
     source   positioned at `stored_offset(start)`
-    raises   Damaged
+    raises   DamagedFile
     """
     aead, last = AESGCM(key), chunks(size) - 1
     for number in range(start // CHUNK, chunks(end) if end else 1):
@@ -89,15 +89,15 @@ def opened(source: Source, key: bytes, file_id: UUID, size: int, start: int, end
         try:
             plain = aead.decrypt(octets[:NONCE], octets[NONCE:], associated(file_id.bytes, number, last=number == last))
         except InvalidTag:
-            raise Damaged(f"chunk {number} of {file_id} does not decrypt") from None
+            raise DamagedFile(f"chunk {number} of {file_id} does not decrypt") from None
         yield plain[max(0, start - begins) : end - begins]
 
 
-def _exactly(source: Source, size: int) -> bytes:
+def _exactly(source: SealedSource, size: int) -> bytes:
     octets = source.read(size)
     while len(octets) < size:
         more = source.read(size - len(octets))
         if not more:
-            raise Damaged("the stored file ends too early")
+            raise DamagedFile("the stored file ends too early")
         octets += more
     return octets

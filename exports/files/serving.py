@@ -20,12 +20,12 @@ logger = logging.getLogger(__name__)
 PIECE: Final = 256 * 1024  # bounded, since a server copies what it sends
 
 
-class NotThere(AutotuneError):
+class FileMissing(AutotuneError):
     status, code, title = 416, "range_not_satisfiable", "Range not satisfiable"
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class FileSegment:
     """One stored file. `size` counts its bytes before encryption."""
 
     id: UUID
@@ -44,7 +44,7 @@ class Download:
     media_type: str
     digest: str
     key: bytes
-    segments: Sequence[Segment]
+    segments: Sequence[FileSegment]
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class Download:
 def respond(request: HttpRequest, download: Download) -> HttpResponseBase:
     """Build the response to a GET or HEAD. It reads the first bytes before it starts, so that it can report an error.
 
-    raises  NotThere for a range after the end; StorageAway
+    raises  FileMissing for a range after the end; StorageAway
     """
     headers = {
         "ETag": download.etag,
@@ -98,7 +98,7 @@ def _part(request: HttpRequest, download: Download) -> tuple[int, int] | None:
     except http_ranges.Unsatisfiable:
         total = download.size
         detail = f"The file has {total} bytes."
-        raise NotThere(detail, headers={"Content-Range": f"bytes */{total}", "Accept-Ranges": "bytes"}) from None
+        raise FileMissing(detail, headers={"Content-Range": f"bytes */{total}", "Accept-Ranges": "bytes"}) from None
 
 
 def octets(download: Download, start: int, end: int) -> Iterator[bytes]:

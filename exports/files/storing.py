@@ -19,7 +19,7 @@ from django.core.files.storage import storages
 
 from autotune.core.errors import Unavailable
 from exports.files import sealed
-from exports.files.sealed import Sealer
+from exports.files.sealed import SealedFileWriter
 
 logger = logging.getLogger(__name__)
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -27,7 +27,7 @@ AWAY: Final = "The storage for export files cannot be reached. Try again later."
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """A file that is now in the storage. `bytes` and `sha256` describe its content before encryption."""
 
     id: UUID
@@ -84,7 +84,7 @@ def folder_of(export_id: UUID) -> str:
     return export_id.hex
 
 
-def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
+def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> StoredFile:
     """Encrypt the pieces and store them as one file, completely or not at all.
 
     raises  StorageAway, StorageFull, and any error of the pieces
@@ -99,11 +99,11 @@ def store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -
         raise StorageFull from exc
 
 
-def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> Stored:
+def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) -> StoredFile:
     settings.EXPORT_SCRATCH.mkdir(mode=0o700, parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with tempfile.TemporaryFile(dir=settings.EXPORT_SCRATCH) as draft:  # it has no name, so nothing remains of it
-        sealer = Sealer(key, file_id, draft)
+        sealer = SealedFileWriter(key, file_id, draft)
         for piece in pieces:
             digest.update(piece)
             size += len(piece)
@@ -113,7 +113,7 @@ def _store(export_id: UUID, file_id: UUID, key: bytes, pieces: Iterable[bytes]) 
         name = f"{folder_of(export_id)}/{file_id.hex}"
         with _as_storage_away(f"{name} could not be stored"):
             saved = _storage().save(name, File(draft, name=name))
-    return Stored(file_id, saved, size, digest.hexdigest())
+    return StoredFile(file_id, saved, size, digest.hexdigest())
 
 
 def read(name: str, file_id: UUID, key: bytes, size: int, start: int, end: int) -> Iterator[bytes]:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from exports.formats import compression, json, jsonl, parquet, tfrecord
-from exports.metadata import Facts
+from exports.metadata import ExportFacts
 from exports.requests import ExportQuery
-from exports.structure import Batch, Encoder, Schema
+from exports.structure import Encoder, RowBatch, Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FileFormat:
     """A file format.
 
     pieces      `pieces(schema, batches, facts)` yields its bytes; the facts are complete once the batches are
@@ -25,10 +25,10 @@ class Format:
 
 
 FORMATS = {
-    "jsonl": Format("application/x-ndjson", "jsonl", jsonl.pieces),
-    "parquet": Format("application/vnd.apache.parquet", "parquet", parquet.pieces, compresses=True),
-    "tfrecord": Format("application/octet-stream", "tfrecord", tfrecord.pieces),
-    "json": Format("application/json", "json", json.pieces),
+    "jsonl": FileFormat("application/x-ndjson", "jsonl", jsonl.pieces),
+    "parquet": FileFormat("application/vnd.apache.parquet", "parquet", parquet.pieces, compresses=True),
+    "tfrecord": FileFormat("application/octet-stream", "tfrecord", tfrecord.pieces),
+    "json": FileFormat("application/json", "json", json.pieces),
 }
 MEDIA_TYPES = (*(file_format.media_type for file_format in FORMATS.values()), *compression.MEDIA_TYPES.values())
 
@@ -37,18 +37,18 @@ MEDIA_TYPES = (*(file_format.media_type for file_format in FORMATS.values()), *c
 class _Encoder:
     media_type: str
     extension: str
-    facts: Facts
-    make: Callable[[Iterable[Batch]], Iterator[bytes]]
+    facts: ExportFacts
+    make: Callable[[Iterable[RowBatch]], Iterator[bytes]]
 
-    def encode(self, batches: Iterable[Batch]) -> Iterator[bytes]:
+    def encode(self, batches: Iterable[RowBatch]) -> Iterator[bytes]:
         return self.make(self.facts.noting(batches))
 
 
-def encoder(query: ExportQuery, schema: Schema, facts: Facts) -> Encoder:
+def encoder(query: ExportQuery, schema: Schema, facts: ExportFacts) -> Encoder:
     """Encodes one file as a checked query requires. `facts` are filled while it encodes."""
     file_format, compression_name = FORMATS[query.format], query.compression
 
-    def make(batches: Iterable[Batch]) -> Iterator[bytes]:
+    def make(batches: Iterable[RowBatch]) -> Iterator[bytes]:
         return file_format.pieces(schema, batches, facts)
 
     if compression_name is None:

@@ -5,19 +5,19 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from autotune.core.errors import Invalid
-from exports.formats.objects import Objects
-from exports.metadata import Facts
-from exports.structure import Batch, Schema
+from exports.formats.objects import ObjectBuilder
+from exports.metadata import ExportFacts
+from exports.structure import RowBatch, Schema
 
 MAX_RECORDS = 10_000
 
 
-def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[bytes]:
+def pieces(schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
     """Yield a piece for each batch, then the end.
 
     raises  Invalid beyond MAX_RECORDS, if the estimate did not show it
     """
-    objects = Objects(schema)
+    objects = ObjectBuilder(schema)
     lead = b'{"records":['
     for batch in batches:
         if facts.rows > MAX_RECORDS:

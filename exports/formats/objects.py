@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema
 
 
-class Message(msgspec.Struct):
+class MessageObject(msgspec.Struct):
     role: str
     content: str
 
 
-class ToolMessage(Message):
+class ToolMessage(MessageObject):
     """A message with members for tools: `tool_calls` is JSON text; each is empty where a message has no value."""
 
     name: str
@@ -22,23 +22,26 @@ class ToolMessage(Message):
     tool_calls: str
 
 
-MESSAGE_TYPES: dict[ColumnKind, type[Message]] = {ColumnKind.MESSAGES: Message, ColumnKind.TOOL_MESSAGES: ToolMessage}
+MESSAGE_TYPES: dict[ColumnKind, type[MessageObject]] = {
+    ColumnKind.MESSAGES: MessageObject,
+    ColumnKind.TOOL_MESSAGES: ToolMessage,
+}
 
 
-def conversation(kind: ColumnKind, messages: Sequence[Sequence[bytes]]) -> list[Message]:
+def conversation(kind: ColumnKind, messages: Sequence[Sequence[bytes]]) -> list[MessageObject]:
     """Return the messages of one row as objects."""
     message_type = MESSAGE_TYPES[kind]
     return [message_type(*[text.decode() for text in message]) for message in messages]
 
 
-class Objects:
+class ObjectBuilder:
     """Builds the objects of one schema, with members in its order."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._kinds: dict[Schema, Callable[..., Any]] = {}
 
-    def of(self, batch: Batch) -> list[Any]:
+    def of(self, batch: RowBatch) -> list[Any]:
         """Return an object for each row."""
         return self._rows(self._schema, batch.columns)
 

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from exports.formats import arrays
-from exports.metadata import Facts
-from exports.structure import Batch, ColumnKind, Schema
+from exports.metadata import ExportFacts
+from exports.structure import ColumnKind, RowBatch, Schema
 
 GROUP_ROWS = 20_000
 GROUP_BYTES = 4 * 1024 * 1024
@@ -21,7 +21,7 @@ DEFAULT_COMPRESSION = "zstd"
 LEVELS = {"zstd": 1, "gzip": 3}
 
 
-class Sink(io.RawIOBase):
+class ParquetSink(io.RawIOBase):
     """A file object that holds what the writer wrote until it is drained. It knows its position but cannot seek."""
 
     def __init__(self) -> None:
@@ -56,14 +56,14 @@ class Sink(io.RawIOBase):
 
 
 def pieces(
-    schema: Schema, batches: Iterable[Batch], facts: Facts, compression: str = DEFAULT_COMPRESSION
+    schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts, compression: str = DEFAULT_COMPRESSION
 ) -> Iterator[bytes]:
     """Yield the file in pieces, one for each row group, and its footer, which holds the data set's metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     arrow = pa.schema([arrays.field(pa, column) for column in schema])
-    sink = Sink()
+    sink = ParquetSink()
     writer = pq.ParquetWriter(
         sink,
         arrow,
@@ -88,7 +88,7 @@ def pieces(
     yield from sink.drain()
 
 
-def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[Batch]) -> Iterator[Any]:
+def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[RowBatch]) -> Iterator[Any]:
     """Combine batches into tables, each large enough for a row group."""
     waiting: list[Any] = []
     rows = size = 0
@@ -114,7 +114,7 @@ def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
             yield path + column.name
 
 
-def _metadata(facts: Facts) -> dict[str, str]:
+def _metadata(facts: ExportFacts) -> dict[str, str]:
     """Return each member of the data set's metadata as JSON, and the time as plain text."""
     metadata = facts.as_json()
     moment = metadata.pop("exportedAt")

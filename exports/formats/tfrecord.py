@@ -15,8 +15,8 @@ import google_crc32c
 import msgspec
 
 from exports.formats.objects import conversation
-from exports.metadata import Facts
-from exports.structure import Batch, ColumnKind, ColumnValues, Schema
+from exports.metadata import ExportFacts
+from exports.structure import ColumnKind, ColumnValues, RowBatch, Schema
 
 _length = struct.Struct("<Q").pack
 _checksum = struct.Struct("<I").pack
@@ -25,7 +25,7 @@ BYTES_LIST, FLOAT_LIST, INT64_LIST = b"\x0a", b"\x12", b"\x1a"  # the tags of Fe
 MASK_64 = 2**64 - 1
 
 
-def pieces(schema: Schema, batches: Iterable[Batch], facts: Facts) -> Iterator[bytes]:
+def pieces(schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
     """Yield each batch as one piece."""
     for batch in batches:
         if batch.rows:
@@ -44,7 +44,7 @@ def masked(octets: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def examples(schema: Schema, batch: Batch) -> Iterator[bytes]:
+def examples(schema: Schema, batch: RowBatch) -> Iterator[bytes]:
     """Return the message of each row."""
     features = dict(_features(schema, batch.columns))
     for row in zip(*(features[name] for name in sorted(features)), strict=True):

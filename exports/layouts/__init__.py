@@ -8,9 +8,9 @@ from exports.structure import Layout
 from scores.results.filters import Selection
 
 OTHERS: dict[str, Callable[[ExportQuery, Selection], Layout]] = {
-    "preferences": preferences.Preferences,
-    "kto": kto.Kto,
-    "verl": verl.Verl,
+    "preferences": preferences.PreferencesLayout,
+    "kto": kto.KtoLayout,
+    "verl": verl.VerlLayout,
 }
 
 
@@ -21,5 +21,5 @@ def layout(query: ExportQuery, selection: Selection, *, names: Sequence[str] | N
     raises  Invalid for errors that only the selection shows, such as too many dimensions
     """
     if query.layout == "records":
-        return records.Records(query, selection, names)
+        return records.RecordsLayout(query, selection, names)
     return OTHERS[query.layout](query, selection)

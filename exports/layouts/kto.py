@@ -6,10 +6,10 @@ from typing import Final
 from exports.layouts.records import METADATA, batch, metadata
 from exports.reading import conversations, ranges, readers
 from exports.reading.conversations import Conversations
-from exports.reading.labels import Labels
-from exports.reading.ranges import Group
+from exports.reading.labels import LabelCache
+from exports.reading.ranges import RecordGroup
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, apply_naming
 from scores.results.filters import Selection
 
 THRESHOLD = 0.5
@@ -29,7 +29,7 @@ def schema(query: ExportQuery) -> Schema:
     )
 
 
-class Kto:
+class KtoLayout:
     """Yields one row for each record. `label` is true for a reward at or above the threshold."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
@@ -38,12 +38,12 @@ class Kto:
         self.reader = readers.reader(query, selection)
         self.threshold = THRESHOLD if query.threshold is None else query.threshold
         self.conversations = Conversations()
-        self.labels = Labels()
+        self.labels = LabelCache()
 
     def expected(self) -> int:
         return self.reader.count()
 
-    def batches(self, after: str = "") -> Iterator[Batch]:
+    def batches(self, after: str = "") -> Iterator[RowBatch]:
         tools = self.query.tools
         needed = ("prompt", "response", *COLUMNS[: 1 + tools]) if self.query.conversational else ("prompt", "response")
         for group in ranges.groups(
@@ -61,7 +61,7 @@ class Kto:
             ]
             yield batch(group, columns, scores, self.labels, versions)
 
-    def _texts(self, group: Group) -> tuple[ColumnValues, ColumnValues]:
+    def _texts(self, group: RecordGroup) -> tuple[ColumnValues, ColumnValues]:
         prompts, answers, *more = group.texts
         if not self.query.conversational:
             return prompts, answers

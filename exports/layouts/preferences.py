@@ -8,16 +8,16 @@ from uuid import UUID
 
 from autotune.core.connections import release
 from exports.pairs import selection as pairs
-from exports.pairs.selection import Choice, Pair
+from exports.pairs.selection import Pair, PairChoice
 from exports.reading import conversations, left_out, prompts, ranges, readers
 from exports.reading.conversations import Conversations
-from exports.reading.labels import Labels, public_ids
-from exports.reading.prompts import START, Place, Range, Size, Unfit
+from exports.reading.labels import LabelCache, public_ids
+from exports.reading.prompts import START, PromptPosition, PromptRange, TextSize, UnfitCompletions
 from exports.reading.ranges import Stored
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, apply_naming
 from scores.results.filters import Selection
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 
 METADATA: Schema = (
     Column("task_id", ColumnKind.TEXT, repeats=True),
@@ -41,7 +41,7 @@ class PairGroup(NamedTuple):
 
     task: UUID
     pairs: Sequence[Pair]
-    sizes: dict[bytes, Size]
+    sizes: dict[bytes, TextSize]
     stored: Stored
     reasons: Counter[str]
     cursor: str
@@ -50,10 +50,10 @@ class PairGroup(NamedTuple):
 class RangePairs(NamedTuple):
     """Return the pairs of a range, except the first `done` (returned earlier), and what the range leaves out."""
 
-    range_: Range
+    range_: PromptRange
     pairs: Sequence[Pair]
     done: int
-    unfit: Sequence[Unfit]
+    unfit: Sequence[UnfitCompletions]
     undigested: Counter[str]
 
 
@@ -80,7 +80,7 @@ def schema(query: ExportQuery) -> Schema:
     )
 
 
-class Preferences:
+class PreferencesLayout:
     """Yields the pairs of the selection: task by task, and within a task in the order of prompt digests."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
@@ -89,11 +89,11 @@ class Preferences:
         self.texts = ("prompt", "response", *(("messages",) if query.conversational else ()))
         self.texts += ("metadata",) if query.tools else ()
         self.conversations = Conversations()
-        self.reader = readers.RewardReader(query, selection, Sight.of(selection.principal))
-        self.choice = Choice(
+        self.reader = readers.RewardReader(query, selection, ViewerSight.of(selection.principal))
+        self.choice = PairChoice(
             query.strategy or pairs.BEST_WORST, query.min_score_delta or 0.0, query.cap_per_prompt, query.seed or 0
         )
-        self.labels = Labels()
+        self.labels = LabelCache()
 
     def expected(self) -> int:
         total = 0
@@ -102,15 +102,15 @@ class Preferences:
             release()
         return total
 
-    def batches(self, after: str = "") -> Iterator[Batch]:
-        for group in ranges.ahead(self._read(Place.read(after))):
+    def batches(self, after: str = "") -> Iterator[RowBatch]:
+        for group in ranges.ahead(self._read(PromptPosition.read(after))):
             yield self._batch(group)
 
-    def _read(self, place: Place) -> Iterator[PairGroup]:
+    def _read(self, place: PromptPosition) -> Iterator[PairGroup]:
         for range_pairs in ranges.ahead(self._range_pairs(place)):
             yield from self._groups_of(range_pairs)
 
-    def _range_pairs(self, place: Place) -> Iterator[RangePairs]:
+    def _range_pairs(self, place: PromptPosition) -> Iterator[RangePairs]:
         """Yield the pairs of each range. The first range may start in the middle of a prompt's pairs."""
         forms = self.reader.forms
         for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
@@ -123,9 +123,9 @@ class Preferences:
     def _groups_of(self, range_pairs: RangePairs) -> Iterator[PairGroup]:
         range_, pairs_, done, unfit, undigested = range_pairs
         if undigested:
-            yield PairGroup(range_.task, [], {}, [], undigested, Place(range_.task, START).cursor())
+            yield PairGroup(range_.task, [], {}, [], undigested, PromptPosition(range_.task, START).cursor())
         sizes = prompts.sizes(_completions(pairs_), size=readers.WHOLE_SIZE)
-        nothing = Size()
+        nothing = TextSize()
         sizes_bytes = [
             sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in pairs_
         ]
@@ -141,12 +141,12 @@ class Preferences:
         if unfit and not pairs_:
             yield PairGroup(range_.task, [], {}, [], _reasons(unfit), _behind(range_, pairs_, 0, done, unfit).cursor())
 
-    def _batch(self, group: PairGroup) -> Batch:
+    def _batch(self, group: PairGroup) -> RowBatch:
         reasons = Counter(group.reasons)
         rows = self._readable(group, reasons)
         completions = _completions([row.pair for row in rows])
         versions = self.conversations.learn([group.sizes[row.pair.chosen].version for row in rows])
-        return Batch(
+        return RowBatch(
             columns=[*self._texts(rows, group.sizes), *self._facts(group.task, rows, group.sizes)],
             rows=len(rows),
             scores=[score for row in rows for score in (row.pair.chosen_score, row.pair.rejected_score)],
@@ -183,7 +183,7 @@ class Preferences:
             reasons[left_out.UNREADABLE] += len(rows) - len(complete_rows)
         return complete_rows
 
-    def _texts(self, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[ColumnValues]:
+    def _texts(self, rows: Sequence[ReadablePair], sizes: dict[bytes, TextSize]) -> list[ColumnValues]:
         prompt_texts, chosen, rejected = (
             [row.prompt for row in rows],
             [row.chosen for row in rows],
@@ -195,7 +195,7 @@ class Preferences:
         before = self.conversations.as_turns(versions, prompt_texts, [row.messages for row in rows], tools=tools)
         return [before, *(conversations.answers(texts, tools=tools) for texts in (chosen, rejected))]
 
-    def _facts(self, task: UUID, rows: Sequence[ReadablePair], sizes: dict[bytes, Size]) -> list[ColumnValues]:
+    def _facts(self, task: UUID, rows: Sequence[ReadablePair], sizes: dict[bytes, TextSize]) -> list[ColumnValues]:
         row_pairs = [row.pair for row in rows]
         members: list[ColumnValues] = [self.labels.ids("task", [task.bytes]) * len(row_pairs)]
         for completions in ([pair.chosen for pair in row_pairs], [pair.rejected for pair in row_pairs]):
@@ -209,25 +209,27 @@ def _completions(some_pairs: Sequence[Pair]) -> list[bytes]:
     return list(dict.fromkeys(pk for pair in some_pairs for pk in (pair.chosen, pair.rejected)))
 
 
-def _prompt(unfit: Unfit) -> bytes:
+def _prompt(unfit: UnfitCompletions) -> bytes:
     return unfit.prompt
 
 
-def _reasons(unfit: Sequence[Unfit]) -> Counter[str]:
+def _reasons(unfit: Sequence[UnfitCompletions]) -> Counter[str]:
     reasons: Counter[str] = Counter()
     for entry in unfit:
         reasons[entry.reason] += entry.completions
     return reasons
 
 
-def _behind(range_: Range, range_pairs: Sequence[Pair], end: int, done: int, unfit: Sequence[Unfit]) -> Place:
+def _behind(
+    range_: PromptRange, range_pairs: Sequence[Pair], end: int, done: int, unfit: Sequence[UnfitCompletions]
+) -> PromptPosition:
     """Return the place where reading continues after the first `end` pairs of a range."""
     if end == len(range_pairs):
         last = max([*(pair.prompt for pair in range_pairs[-1:]), *(entry.prompt for entry in unfit[-1:])])
-        return Place(range_.task, range_.upto or last)
+        return PromptPosition(range_.task, range_.upto or last)
     first = end
     while first and range_pairs[first - 1].prompt == range_pairs[end].prompt:
         first -= 1
     if first:
-        return Place(range_.task, range_pairs[first - 1].prompt, end - first)
-    return Place(range_.task, range_.after or START, done + end)
+        return PromptPosition(range_.task, range_pairs[first - 1].prompt, end - first)
+    return PromptPosition(range_.task, range_.after or START, done + end)

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from exports.reading import conversations, dimensions, ranges, readers
 from exports.reading.conversations import Conversations
-from exports.reading.labels import Labels, public_ids
-from exports.reading.ranges import Group, Head
+from exports.reading.labels import LabelCache, public_ids
+from exports.reading.ranges import RecordGroup, RecordHead
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema, apply_naming
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, apply_naming
 from scores.results.filters import Selection
 
 METADATA: Schema = (
@@ -42,7 +42,7 @@ def schema(query: ExportQuery) -> Schema:
     )
 
 
-class Records:
+class RecordsLayout:
     """Yields one row for each record of the reader that `per` selects.
 
     names   of the dimensions, if an earlier part has fixed them; None: those that the selection has now
@@ -64,12 +64,12 @@ class Records:
         )
         flat = [Column(f"dimension_{name}", ColumnKind.FLOAT, nullable=True) for name in self.names or () if self.flat]
         self.schema = (*before, *flat, last)
-        self.labels = Labels()
+        self.labels = LabelCache()
 
     def expected(self) -> int:
         return self.reader.count()
 
-    def batches(self, after: str = "") -> Iterator[Batch]:
+    def batches(self, after: str = "") -> Iterator[RowBatch]:
         tools, included = self.query.tools, self.query.included
         needed = ["prompt", "messages", "response", *included, *(["metadata"] if tools else [])]
         names = [*dict.fromkeys(needed)]
@@ -90,13 +90,13 @@ class Records:
             ]
             yield batch(group, columns, scores, self.labels, versions)
 
-    def _messages(self, group: Group, texts: Mapping[str, ColumnValues]) -> ColumnValues:
+    def _messages(self, group: RecordGroup, texts: Mapping[str, ColumnValues]) -> ColumnValues:
         versions = [head.version for head in group.heads]
         if self.query.conversational:
             return self.conversations.as_turns(versions, texts["prompt"], texts["messages"], tools=self.query.tools)
         return self.conversations.as_json(versions, texts["prompt"], texts["messages"])
 
-    def _dimension_columns(self, group: Group) -> list[ColumnValues]:
+    def _dimension_columns(self, group: RecordGroup) -> list[ColumnValues]:
         """Return the column `dimensions`, or one column for each dimension, or none."""
         if self.bare and not self.flat:
             return []
@@ -105,7 +105,7 @@ class Records:
             return [rows]
         return [[row and row[name] for row in rows] for name in self.names or ()]
 
-    def _dimensions(self, head: Head) -> dict[str, float | None] | None:
+    def _dimensions(self, head: RecordHead) -> dict[str, float | None] | None:
         """Return each row's dimensions, those of a panel combined (readers.merged); None if the query excludes them."""
         if self.names is None:
             return None
@@ -114,14 +114,14 @@ class Records:
 
 
 def batch(
-    group: Group, columns: Sequence[ColumnValues], scores: Sequence[float], labels: Labels, versions: set[str]
-) -> Batch:
+    group: RecordGroup, columns: Sequence[ColumnValues], scores: Sequence[float], labels: LabelCache, versions: set[str]
+) -> RowBatch:
     """Build the batch of a group of records, with one row for each.
 
     versions  public ids of the task versions that have a system prompt
     """
     heads = group.heads
-    return Batch(
+    return RowBatch(
         columns=list(columns),
         rows=len(heads),
         scores=scores,
@@ -136,7 +136,7 @@ def batch(
     )
 
 
-def metadata(heads: Sequence[Head], labels: Labels) -> list[ColumnValues]:
+def metadata(heads: Sequence[RecordHead], labels: LabelCache) -> list[ColumnValues]:
     """Return the values of the members of METADATA."""
     versions = [head.grader_version for head in heads]
     return [

@@ -18,13 +18,13 @@ from autotune.core.connections import release
 from exports.reading import left_out, prompts, ranges, readers
 from exports.reading import rows as plain_rows
 from exports.reading.conversations import Conversations
-from exports.reading.labels import Labels, public_ids
-from exports.reading.prompts import START, Place, Range
+from exports.reading.labels import LabelCache, public_ids
+from exports.reading.prompts import START, PromptPosition, PromptRange
 from exports.reading.readers import WHOLE_SIZE
 from exports.requests import ExportQuery
-from exports.structure import Batch, Column, ColumnKind, ColumnValues, Schema
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema
 from scores.results.filters import ScoreFilter, Selection
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 
 SCHEMA: Schema = (
     Column("data_source", ColumnKind.TEXT, repeats=True),
@@ -56,7 +56,7 @@ ABILITY: Final = b"general"  # used if the completion's metadata names none
 TRUTHS: Final = ("ground_truth", "groundTruth", "answer", "reference", "label")
 
 
-class Head(NamedTuple):
+class PromptHead(NamedTuple):
     """A prompt without its text: its newest answer, and the rewards of all its answers."""
 
     completion: bytes
@@ -71,16 +71,16 @@ class Head(NamedTuple):
     version: bytes
 
 
-class Verl:
+class VerlLayout:
     """Yields the prompts of the selection: task by task, and within a task in the order of prompt digests."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.schema = SCHEMA
-        self.reader = readers.RewardReader(query, selection, Sight.of(selection.principal))
+        self.reader = readers.RewardReader(query, selection, ViewerSight.of(selection.principal))
         self.forms = self.reader.forms
         self.conversations = Conversations()
         self.dataset = _dataset(query, selection)
-        self.labels = Labels()
+        self.labels = LabelCache()
 
     def expected(self) -> int:
         total = 0
@@ -89,26 +89,26 @@ class Verl:
             release()
         return total
 
-    def batches(self, after: str = "") -> Iterator[Batch]:
-        place = Place.read(after)
+    def batches(self, after: str = "") -> Iterator[RowBatch]:
+        place = PromptPosition.read(after)
         number = place.number
         for range_ in prompts.ranges(self.reader, place):
             if undigested := range_.undigested():
-                cursor = Place(range_.task, START, number=number).cursor()
-                yield Batch([[] for _ in SCHEMA], 0, left_out=undigested.total(), reasons=undigested, cursor=cursor)
+                cursor = PromptPosition(range_.task, START, number=number).cursor()
+                yield RowBatch([[] for _ in SCHEMA], 0, left_out=undigested.total(), reasons=undigested, cursor=cursor)
             heads = _heads(range_.rewarded)
             release()
             sizes = [head.size if self._fits(head) else 0 for head in heads]
             for _, group in prompts.groups(heads, sizes):
                 batch = self._batch(range_, group, number)
                 number += batch.rows
-                batch.cursor = Place(range_.task, group[-1].digest, number=number).cursor()
+                batch.cursor = PromptPosition(range_.task, group[-1].digest, number=number).cursor()
                 yield batch
 
-    def _fits(self, head: Head) -> bool:
+    def _fits(self, head: PromptHead) -> bool:
         return _form(head) in self.forms
 
-    def _batch(self, range_: Range, group: Sequence[Head], number: int) -> Batch:
+    def _batch(self, range_: PromptRange, group: Sequence[PromptHead], number: int) -> RowBatch:
         fitting = [head for head in group if self._fits(head)]
         texts = ranges.texts_of([head.completion for head in fitting], ("prompt", "messages", "metadata"))
         release()
@@ -121,7 +121,7 @@ class Verl:
             reasons[left_out.UNREADABLE] += damaged
         rows = [texts[head.completion] for head in heads]
         completions = [head.completion for head in heads]
-        return Batch(
+        return RowBatch(
             columns=self._columns(range_.task, heads, rows, number),
             rows=len(heads),
             scores=[head.mean for head in heads],
@@ -134,7 +134,7 @@ class Verl:
             last=UUID(bytes=max(completions)) if completions else None,
         )
 
-    def _columns(self, task: UUID, heads: Sequence[Head], rows: Sequence[Any], number: int) -> list[ColumnValues]:
+    def _columns(self, task: UUID, heads: Sequence[PromptHead], rows: Sequence[Any], number: int) -> list[ColumnValues]:
         size = len(heads)
         task_id = ids.encode("task", task).encode()
         prompt_texts = [row[0] for row in rows]
@@ -159,7 +159,7 @@ class Verl:
         ]
 
 
-def _heads(rewarded: Any) -> list[Head]:
+def _heads(rewarded: Any) -> list[PromptHead]:
     """Return the newest completion of each prompt, by digest."""
     prompt = F("prompt_digest")
 
@@ -177,10 +177,10 @@ def _heads(rewarded: Any) -> list[Head]:
     newest = newest.filter(nth=1).order_by("prompt_digest")
     columns = ("id", "model_id", "size", "prompt_digest", "answers", "mean", "least", "greatest", "form",
                "task_version_id")  # fmt: skip
-    return [Head(*row) for row in plain_rows.plain(newest.values_list(*columns))]
+    return [PromptHead(*row) for row in plain_rows.plain(newest.values_list(*columns))]
 
 
-def _form(head: Head) -> str | None:
+def _form(head: PromptHead) -> str | None:
     return None if head.form is None else head.form.decode()
 
 

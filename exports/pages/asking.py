@@ -14,7 +14,7 @@ from exports import previews
 from exports.formats import json
 from exports.pages import words
 from exports.pages.forms import FIRST, ExportForm
-from exports.previews import Preview
+from exports.previews import ExportPreview
 from exports.work import asking
 from exports.work.requests import NewExport
 from scores.results import choices
@@ -61,7 +61,7 @@ def _render_form(request: PageRequest, form: ExportForm, status: int) -> HttpRes
     return response
 
 
-def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
+def _preview(request: PageRequest, form: ExportForm) -> ExportPreview | None:
     """Return the preview, or None if the form is invalid; then it shows the errors.
 
     The audit log stores the task and how many rows were shown.
@@ -78,7 +78,7 @@ def _preview(request: PageRequest, form: ExportForm) -> Preview | None:
     return preview
 
 
-def _too_many(form: ExportForm, preview: Preview | None) -> bool:
+def _too_many(form: ExportForm, preview: ExportPreview | None) -> bool:
     """Return whether the rows are too many for one JSON object."""
     rows = preview.rows if preview else None
     return rows is not None and form["format"].value() == "json" and rows.value > json.MAX_RECORDS

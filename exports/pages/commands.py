@@ -14,7 +14,7 @@ ENDINGS: Final = {"jsonl": "json", "json": "json", "parquet": "parquet"}
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandSnippet:
     """A command or program to copy. `note` says what it requires."""
 
     title: str
@@ -22,12 +22,12 @@ class Command:
     note: str = ""
 
 
-def of(export: Export, data: Sequence[ExportFile]) -> list[Command]:
+def of(export: Export, data: Sequence[ExportFile]) -> list[CommandSnippet]:
     """Return the commands of a completed export with these data files."""
     return [_curl(export, data), _checked(data), _sdk(export), *_loaded(export, data), *_trained(export, data)]
 
 
-def _curl(export: Export, data: Sequence[ExportFile]) -> Command:
+def _curl(export: Export, data: Sequence[ExportFile]) -> CommandSnippet:
     address = f"{settings.PUBLIC_URL}/api/v1/exports/{export.public_id}/download"
     lines = [
         f'curl -sSf -C - -o {shlex.quote(file.name)} -H "Authorization: Bearer $AUTOTUNE_API_KEY" \\\n'
@@ -40,34 +40,34 @@ def _curl(export: Export, data: Sequence[ExportFile]) -> Command:
             f"  '{address}?file=manifest.json'"
         )
     rest = f"\n# and {len(data) - 20} more: manifest.json names them" if len(data) > 20 else ""
-    return Command(
+    return CommandSnippet(
         "Download", "\n".join(lines) + rest, "Resumes a broken download. Requires an API key that may read exports."
     )
 
 
-def _checked(data: Sequence[ExportFile]) -> Command:
+def _checked(data: Sequence[ExportFile]) -> CommandSnippet:
     lines = "\n".join(f"{file.sha256}  {file.name}" for file in data[:20])
-    return Command("Check", f"sha256sum -c <<'END'\n{lines}\nEND", "On macOS: shasum -a 256 -c.")
+    return CommandSnippet("Check", f"sha256sum -c <<'END'\n{lines}\nEND", "On macOS: shasum -a 256 -c.")
 
 
-def _sdk(export: Export) -> Command:
+def _sdk(export: Export) -> CommandSnippet:
     text = (
         "from autotune_sdk import AutotuneClient\n\n"
         "client = AutotuneClient()  # AUTOTUNE_API_KEY, AUTOTUNE_BASE_URL\n"
         f'for file in client.exports.download("{export.public_id}", "data"):\n'
         "    print(file.path, file.sha256)"
     )
-    return Command("Python SDK", text, "Resumes an interrupted download, and checks each file's SHA-256.")
+    return CommandSnippet("Python SDK", text, "Resumes an interrupted download, and checks each file's SHA-256.")
 
 
-def _loaded(export: Export, data: Sequence[ExportFile]) -> list[Command]:
+def _loaded(export: Export, data: Sequence[ExportFile]) -> list[CommandSnippet]:
     kind = export.query.get("format", "jsonl")
     if kind == "tfrecord":
         return [_tfrecord(export, data)]
     first = data[0].name
     if kind == "parquet" and export.query.get("dimensions"):
         text = f'import pandas\n\nrows = pandas.read_parquet("{first}")'
-        return [Command("pandas", text, "datasets cannot read the column dimensions, a map.")]
+        return [CommandSnippet("pandas", text, "datasets cannot read the column dimensions, a map.")]
     names = f'"{first}"' if len(data) == 1 else json.dumps([file.name for file in data[:20]])
     field = ', field="records"' if kind == "json" else ""
     text = (
@@ -81,17 +81,17 @@ def _loaded(export: Export, data: Sequence[ExportFile]) -> list[Command]:
             f'rows = load_dataset("json", data_files={names}, features=features, split="train")'
         )
     note = "Requires the package zstandard." if export.query.get("compression") == "zstd" and kind != "parquet" else ""
-    return [Command("datasets", text, note)]
+    return [CommandSnippet("datasets", text, note)]
 
 
-def _tfrecord(export: Export, data: Sequence[ExportFile]) -> Command:
+def _tfrecord(export: Export, data: Sequence[ExportFile]) -> CommandSnippet:
     gzip = ', compression_type="GZIP"' if export.query.get("compression") == "gzip" else ""
     note = "Decompress it first: TensorFlow cannot read zstd." if export.query.get("compression") == "zstd" else ""
     text = f'import tensorflow as tf\n\nrows = tf.data.TFRecordDataset("{data[0].name}"{gzip})'
-    return Command("TensorFlow", text, note)
+    return CommandSnippet("TensorFlow", text, note)
 
 
-def _trained(export: Export, data: Sequence[ExportFile]) -> list[Command]:
+def _trained(export: Export, data: Sequence[ExportFile]) -> list[CommandSnippet]:
     """Return the commands of the trainers that can read the layout."""
     if export.query.get("format", "jsonl") not in ("jsonl", "parquet"):
         return []
@@ -99,14 +99,14 @@ def _trained(export: Export, data: Sequence[ExportFile]) -> list[Command]:
         case "preferences":
             chat = " --data.apply_chat_template" if export.query.get("conversational") else ""
             keys = "--data.prompt_key prompt --data.chosen_key chosen --data.rejected_key rejected"
-            return [_trl("DPOTrainer"), Command("OpenRLHF", keys + chat)]
+            return [_trl("DPOTrainer"), CommandSnippet("OpenRLHF", keys + chat)]
         case "kto":
             return [_trl("KTOTrainer")]
         case "verl":
-            return [Command("veRL", f"data.train_files={data[0].name} data.prompt_key=prompt")]
+            return [CommandSnippet("veRL", f"data.train_files={data[0].name} data.prompt_key=prompt")]
     return []
 
 
-def _trl(trainer: str) -> Command:
+def _trl(trainer: str) -> CommandSnippet:
     line = f"trainer = {trainer}(model=model, args=args, train_dataset=rows, processing_class=tokenizer)"
-    return Command("TRL", f"from trl import {trainer}\n\n{line}")
+    return CommandSnippet("TRL", f"from trl import {trainer}\n\n{line}")

@@ -13,7 +13,7 @@ from exports.pages.words import LAYOUTS
 from exports.requests import CAPPED, CHOICES, LAYOUTS_OF, MAX_CAP
 from scores.results import choices as results_choices
 from scores.results.choices import IdField
-from tasks.states import LISTED_SOURCES, Source
+from tasks.states import LISTED_SOURCES, CompletionSource
 
 FIRST = {"layout": "records", "format": "jsonl", "per": "completion", "naming": "snake", "strategy": "best_worst"}
 FORMATS = {**words.FORMATS, "json": "JSON, up to 10,000 rows"}
@@ -25,9 +25,9 @@ INCLUDES = {
 }
 SOURCES = {
     "": "API and manual",
-    **{source: source.capitalize() for source in Source.values},
+    **{source: source.capitalize() for source in CompletionSource.values},
     ",".join(LISTED_SOURCES): "All but evaluation",
-    ",".join(Source.values): "All",
+    ",".join(CompletionSource.values): "All",
 }
 STRATEGIES = {
     "best_worst": "Best and worst answer to each prompt",
@@ -36,7 +36,7 @@ STRATEGIES = {
 }
 
 
-class Unit(forms.FloatField):
+class UnitIntervalField(forms.FloatField):
     """A number from 0 to 1."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -44,7 +44,7 @@ class Unit(forms.FloatField):
         super().__init__(required=False, widget=widget, **kwargs)
 
 
-class Whole(forms.IntegerField):
+class WholeNumberField(forms.IntegerField):
     """A whole number that may be left empty."""
 
     def __init__(self, most: int | None = None, **kwargs: Any) -> None:
@@ -75,10 +75,10 @@ class ExportForm(BodyForm):
     )
     grader_id = IdField(label="Grader", required=False)
     grader_version = IdField(label="Grader version", required=False)
-    min_score = Unit(label="Score from", help_text="0 to 1.")
-    max_score = Unit(label="Score to", help_text="0 to 1.")
-    min_confidence = Unit(label="Confidence from", help_text="0 to 1.")
-    min_reward = Unit(label="Reward from", help_text="0 to 1, for the whole panel.")
+    min_score = UnitIntervalField(label="Score from", help_text="0 to 1.")
+    max_score = UnitIntervalField(label="Score to", help_text="0 to 1.")
+    min_confidence = UnitIntervalField(label="Confidence from", help_text="0 to 1.")
+    min_reward = UnitIntervalField(label="Reward from", help_text="0 to 1, for the whole panel.")
     start_date = forms.CharField(label="Scored from", required=False, help_text="In UTC, from the start of this day.")
     end_date = forms.CharField(label="Scored until", required=False, help_text="In UTC, including this day.")
     source = SourceField(
@@ -91,19 +91,21 @@ class ExportForm(BodyForm):
     )  # fmt: skip
     dimensions = forms.BooleanField(label="Add dimensions as one object", required=False)
     dimension_columns = forms.BooleanField(label="Add each dimension as a column", required=False)
-    threshold = Unit(label="Good at or above", help_text="A reward from 0 to 1. Default: 0.5.")
+    threshold = UnitIntervalField(label="Good at or above", help_text="A reward from 0 to 1. Default: 0.5.")
     conversational = forms.BooleanField(label="Write messages (role and content) instead of plain text", required=False)
     tools = forms.BooleanField(label="Include rows with tool calls (requires messages)", required=False)
     include = forms.ChoiceField(
         label="Include completion data", required=False, choices=list(INCLUDES.items()),
         help_text="Adds columns that hold JSON text.",
     )  # fmt: skip
-    min_score_delta = Unit(
+    min_score_delta = UnitIntervalField(
         label="Minimum reward difference", help_text="0 to 1. Default: 0; equal rewards never make a pair."
     )
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
-    cap_per_prompt = Whole(label="Maximum pairs per prompt", most=MAX_CAP, help_text="Default: 1,000; random: 1.")
-    seed = Whole(label="Seed", help_text="Change it to draw other pairs.")
+    cap_per_prompt = WholeNumberField(
+        label="Maximum pairs per prompt", most=MAX_CAP, help_text="Default: 1,000; random: 1."
+    )
+    seed = WholeNumberField(label="Seed", help_text="Change it to draw other pairs.")
     format = forms.ChoiceField(label="Format", choices=list(FORMATS.items()), required=False)
     compression = forms.ChoiceField(
         label="Compression", choices=choices_of(*CHOICES["compression"], none="none"), required=False

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
-from autotune.access.frame.people import Names
+from autotune.access.frame.people import EmailAddresses
 from autotune.access.principal import Principal
 from autotune.core.api import pagination
 from autotune.core.pages import listing
@@ -24,11 +24,11 @@ from tasks.models import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExportListRow:
     """An export as the list shows it; `again` is the address of the form with the same choices."""
 
     export: Export
-    layout: words.Layout
+    layout: words.LayoutChoice
     format: str
     task: str
     by: str
@@ -62,14 +62,14 @@ def exports(request: PageRequest) -> HttpResponse:
     return render(request, "exports/list.html", context)
 
 
-def rows_of(exports: Iterable[Export], principal: Principal) -> list[Row]:
+def rows_of(exports: Iterable[Export], principal: Principal) -> list[ExportListRow]:
     """Build the rows of exports, with the names of tasks and creators that the principal may see."""
     page_exports = list(exports)
-    names = Names(principal, [export.created_by_id for export in page_exports])
+    names = EmailAddresses(principal, [export.created_by_id for export in page_exports])
     task_ids = {str(export.query["taskId"]) for export in page_exports if "taskId" in export.query}
     tasks = results_names.names_of("task", Task.objects.visible_to(principal), task_ids)
     return [
-        Row(
+        ExportListRow(
             export=export,
             layout=words.layout_of(export.query),
             format=words.format_of(export.query),

@@ -16,9 +16,9 @@ from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm
-from exports.pages.forms import STRATEGIES, Unit, Whole
+from exports.pages.forms import STRATEGIES, UnitIntervalField, WholeNumberField
 from exports.pairs import sample
-from exports.pairs.requests import PairsWanted
+from exports.pairs.requests import PairsRequest
 from exports.pairs.sample import MessageOut, PairOut
 from exports.reading import left_out
 from exports.requests import CAPPED, MAX_CAP
@@ -35,9 +35,9 @@ class PairRow:
     """A pair as the page shows it, and the margin between its two scores."""
 
     pair: PairOut
-    prompt: highlighting.Shown
-    chosen: highlighting.Shown
-    rejected: highlighting.Shown
+    prompt: highlighting.HighlightedText
+    chosen: highlighting.HighlightedText
+    rejected: highlighting.HighlightedText
 
     @property
     def margin(self) -> float:
@@ -54,10 +54,12 @@ class PairsForm(BodyForm):
         max_length=200,
         widget=forms.TextInput(attrs={"list": "models", "spellcheck": "false"}),
     )
-    min_score_delta = Unit(label="Minimum reward difference")
+    min_score_delta = UnitIntervalField(label="Minimum reward difference")
     strategy = forms.ChoiceField(label="Which pairs", choices=list(STRATEGIES.items()), required=False)
-    cap_per_prompt = Whole(label="Maximum pairs per prompt", most=MAX_CAP, help_text="Default: 1,000; random: 1.")
-    seed = Whole(label="Seed", help_text="Change it to draw another sample.")
+    cap_per_prompt = WholeNumberField(
+        label="Maximum pairs per prompt", most=MAX_CAP, help_text="Default: 1,000; random: 1."
+    )
+    seed = WholeNumberField(label="Seed", help_text="Change it to draw another sample.")
     conversational = forms.BooleanField(label="Include conversations of several messages", required=False)
     sample_size = forms.TypedChoiceField(
         label="Shown", choices=[(str(size), f"{size} pairs") for size in SIZES], coerce=int, required=False
@@ -118,7 +120,7 @@ def _answer(request: PageRequest, form: PairsForm) -> sample.PairsOut | None:
     if not form.is_valid():
         return None
     try:
-        body = form.body(PairsWanted)
+        body = form.body(PairsRequest)
         pairs_out = sample.answer(request.principal, body)
     except AutotuneError as exc:
         form.refuse(exc)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LayoutChoice:
     """A layout as the form offers it. `loads` names what its files are for."""
 
     name: str
@@ -15,16 +15,16 @@ class Layout:
 
 
 _ALL: Final = (
-    Layout(
+    LayoutChoice(
         "records", "Records", "A completion with its reward.",
         "Reward models, best-of-n, analysis: datasets, pandas, DuckDB.",
     ),
-    Layout(
+    LayoutChoice(
         "preferences", "Preference pairs", "A prompt, a better and a worse answer.",
         "DPOTrainer and RewardTrainer of TRL; RewardDataset of OpenRLHF.",
     ),
-    Layout("kto", "Good or bad", "An answer and whether it is good.", "KTOTrainer of TRL."),
-    Layout(
+    LayoutChoice("kto", "Good or bad", "An answer and whether it is good.", "KTOTrainer of TRL."),
+    LayoutChoice(
         "verl", "Prompts for veRL", "A prompt, once for all its answers.", "RLHFDataset of veRL, for GRPO and PPO."
     ),
 )  # fmt: skip
@@ -66,7 +66,7 @@ ADVICE: Final = {
 }  # fmt: skip
 
 
-def layout_of(query: dict[str, Any]) -> Layout:
+def layout_of(query: dict[str, Any]) -> LayoutChoice:
     return LAYOUTS.get(query.get("layout", "records"), LAYOUTS["records"])
 
 

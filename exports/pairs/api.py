@@ -5,16 +5,16 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView
 from autotune.core.api.operations import operation
 from exports.pairs import sample
-from exports.pairs.requests import PairsWanted
+from exports.pairs.requests import PairsRequest
 from exports.pairs.sample import PairsOut
 
 
 class PreferencePairsView(ApiView):
     @operation(
         summary="Make preference pairs of a task's rewarded completions", resource="preference_pairs", action="create",
-        body=PairsWanted, answers={200: PairsOut}, errors=(409, 410), subject="task_id", calls_out=True,
+        body=PairsRequest, answers={200: PairsOut}, errors=(409, 410), subject="task_id", calls_out=True,
     )  # fmt: skip
-    def post(self, request: Request, body: PairsWanted) -> PairsOut:
+    def post(self, request: Request, body: PairsRequest) -> PairsOut:
         """Return a sample of the pairs: two answers to one prompt whose rewards differ by `minScoreDelta` or more.
 
         Equal answers to a prompt count as one answer, with the newest reward; equal rewards make no pair.

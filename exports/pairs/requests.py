@@ -12,7 +12,7 @@ from scores.results.filters import Unit
 MAX_SAMPLE = 10_000
 
 
-class PairsWanted(BodyStruct):
+class PairsRequest(BodyStruct):
     """`capPerPrompt`: without it `all` takes at most 1,000 pairs of a prompt, `random` takes one.
 
     `source`: without it, completions of telemetry and evaluations are left out. Held-out ones always are.

@@ -11,12 +11,12 @@ from autotune.core.api.operations import ApiStruct
 from autotune.core.connections import release
 from autotune.core.errors import Invalid, NotFound
 from exports.pairs import selection as pairs
-from exports.pairs.requests import PairsWanted
-from exports.pairs.selection import Choice, Pair
+from exports.pairs.requests import PairsRequest
+from exports.pairs.selection import Pair, PairChoice
 from exports.reading import left_out, prompts, ranges
 from exports.reading.conversations import Conversations
-from exports.reading.prompts import Size
-from exports.reading.ranges import Texts
+from exports.reading.prompts import TextSize
+from exports.reading.ranges import DecryptedText
 from exports.reading.readers import CONVERSATION_SIZE
 from exports.requests import check_cap
 from tasks.models import Completion, Task
@@ -55,7 +55,7 @@ class PairsOut(ApiStruct, dict=True):
     left_out_by_reason: dict[str, int]
 
 
-def answer(principal: Principal, query: PairsWanted) -> PairsOut:
+def answer(principal: Principal, query: PairsRequest) -> PairsOut:
     """Draw a sample of the pairs: the same for the same seed as long as the rewards do not change.
 
     raises  NotFound for a task that the caller may not see; Invalid for a cap without effect, or if the text is too
@@ -63,7 +63,9 @@ def answer(principal: Principal, query: PairsWanted) -> PairsOut:
     """
     check_cap(query.cap_per_prompt, query.strategy, pointer_prefix="/")
     task = query.task_id.uuid
-    choice = Choice(query.strategy or pairs.BEST_WORST, query.min_score_delta, query.cap_per_prompt, query.seed or 0)
+    choice = PairChoice(
+        query.strategy or pairs.BEST_WORST, query.min_score_delta, query.cap_per_prompt, query.seed or 0
+    )
     forms = left_out.carried_by(conversational=bool(query.conversational))
     rewarded = _rewarded(principal, task, query.model_id, query.source or TRAINING_SOURCES)
     sample, available = pairs.sample(left_out.fitting(rewarded, forms), choice, query.sample_size)
@@ -100,7 +102,7 @@ def _completions(sample: Sequence[Pair]) -> list[bytes]:
 
 
 def _check_size(sample: Sequence[Pair]) -> None:
-    sizes, nothing = prompts.sizes(_completions(sample), size=CONVERSATION_SIZE), Size()
+    sizes, nothing = prompts.sizes(_completions(sample), size=CONVERSATION_SIZE), TextSize()
     stored_bytes = sum(sizes.get(pk, nothing).octets for pair in sample for pk in (pair.chosen, pair.rejected))
     if stored_bytes > MAX_OCTETS:
         detail = (
@@ -110,7 +112,7 @@ def _check_size(sample: Sequence[Pair]) -> None:
         raise Invalid.field("/sampleSize", "out_of_range", detail)
 
 
-def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], Texts, int]:
+def _with_texts(sample: Sequence[Pair]) -> tuple[list[Pair], DecryptedText, int]:
     """Return the pairs that still have text, the text by completion, and the number of damaged pairs.
 
     The pairs that are missing and not damaged were erased since they were drawn.

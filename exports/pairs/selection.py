@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from exports.pairs.statement import Statement
+from exports.pairs.statement import PairStatement
 from exports.requests import MAX_CAP
 
 BEST_WORST: Final = "best_worst"
@@ -28,7 +28,7 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PairChoice:
     """Which pairs to make of each prompt.
 
     strategy         `best_worst`: one, the greatest reward and the least. `all`: any two answers. `random`: as many
@@ -47,10 +47,10 @@ class Choice:
         """The most pairs to make of a prompt."""
         return 1 if self.strategy == BEST_WORST else self.cap or CAPS[self.strategy]
 
-    def statement(self, rewarded: Any) -> Statement:
+    def statement(self, rewarded: Any) -> PairStatement:
         """Build the statement over a queryset of completions, all of one task."""
         source = rewarded.filter(reward__value__isnull=False, prompt_digest__gt=b"").order_by()
-        return Statement(
+        return PairStatement(
             source.values_list("prompt_digest", "answer_digest", "id", "reward__value"),
             gap=max(self.min_score_delta - ROUNDING, ROUNDING),
             cap=self.most,
@@ -58,17 +58,17 @@ class Choice:
         )
 
 
-def count(rewarded: Any, choice: Choice) -> int:
+def count(rewarded: Any, choice: PairChoice) -> int:
     """Count the pairs."""
     return choice.statement(rewarded).count()
 
 
-def of(rewarded: Any, choice: Choice) -> list[Pair]:
+def of(rewarded: Any, choice: PairChoice) -> list[Pair]:
     """Return all pairs, by prompt and then by their ids."""
     return [_pair(row) for row in choice.statement(rewarded).whole()]
 
 
-def sample(rewarded: Any, choice: Choice, size: int) -> tuple[list[Pair], int]:
+def sample(rewarded: Any, choice: PairChoice, size: int) -> tuple[list[Pair], int]:
     """Return up to `size` pairs, spread evenly over prompts and drawn by the seed, and how many there are."""
     pairs, available = [], 0
     for available, *row in choice.statement(rewarded).drawn(size, str(choice.seed)):  # noqa: B007

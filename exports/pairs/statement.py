@@ -117,7 +117,7 @@ order by made.number"""
 Row = tuple[Any, ...]
 
 
-class Statement:
+class PairStatement:
     """The statement for one source and one choice of pairs.
 
     source  a queryset of (prompt digest, answer digest, id, reward)

@@ -8,12 +8,12 @@ from django.db.models import F, Func, TextField
 
 from autotune.core.connections import release
 from autotune.core.errors import Invalid
-from exports.reading.ranges import Reader
+from exports.reading.ranges import RangeReader
 
 MAX_NAMES = 500
 
 
-def names(reader: Reader) -> list[str]:
+def names(reader: RangeReader) -> list[str]:
     """Return the dimension names of a selection, sorted.
 
     raises  Invalid if there are more than MAX_NAMES: a grader that invents names must not make every record huge

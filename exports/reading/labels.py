@@ -24,7 +24,7 @@ def public_ids(kind: str, values: Sequence[bytes]) -> list[bytes]:
     return [lead + text[start : start + length] for start in range(0, len(text), length)]
 
 
-class Labels:
+class LabelCache:
     """Caches values that repeat: the text of ids, the labels of grader versions."""
 
     def __init__(self) -> None:

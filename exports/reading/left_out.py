@@ -11,18 +11,18 @@ from django.db.models import Count, Q
 
 from autotune.core.connections import release
 from exports.requests import ExportQuery
-from tasks.states import Form
+from tasks.states import ConversationShape
 
 Forms = frozenset[str]
-ALL: Final[Forms] = frozenset(Form.values)
+ALL: Final[Forms] = frozenset(ConversationShape.values)
 ERASED: Final = "erased"
 UNSORTED: Final = "unsorted"
 UNREADABLE: Final = "unreadable"
 TOOLS_DIFFER: Final = "tools_differ"
 REASONS: Final[Mapping[str | None, str]] = {
-    Form.CHAT.value: "conversation",
-    Form.TOOLS.value: "tools",
-    Form.PARTS.value: "parts",
+    ConversationShape.CHAT.value: "conversation",
+    ConversationShape.TOOLS.value: "tools",
+    ConversationShape.PARTS.value: "parts",
     None: UNSORTED,
 }
 SENTENCES: Final = {
@@ -46,7 +46,11 @@ def carried(query: ExportQuery) -> Forms:
 
 def carried_by(*, conversational: bool, tools: bool = False) -> Forms:
     """Return the forms that fit into plain text, into messages (`conversational`), or into tool calls (`tools`)."""
-    forms = [Form.PROMPT.value, *([Form.CHAT.value] if conversational else []), *([Form.TOOLS.value] if tools else [])]
+    forms = [
+        ConversationShape.PROMPT.value,
+        *([ConversationShape.CHAT.value] if conversational else []),
+        *([ConversationShape.TOOLS.value] if tools else []),
+    ]
     return frozenset(forms)
 
 

@@ -27,7 +27,7 @@ START: Final = b"\0"  # before all digests, and after the completions that have 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PromptPosition:
     """The position of a reader.
 
     task     the task whose prompts are being read; None: before the first
@@ -56,7 +56,7 @@ class Place:
         return f"{encoded}.{self.done}.{self.number}"
 
 
-class Unfit(NamedTuple):
+class UnfitCompletions(NamedTuple):
     """The number of completions of a prompt that are left out for one reason."""
 
     prompt: bytes
@@ -64,7 +64,7 @@ class Unfit(NamedTuple):
     completions: int
 
 
-class Range(NamedTuple):
+class PromptRange(NamedTuple):
     """Rewarded completions of a task with prompt digests greater than `after` up to `upto` (None: to the end).
 
     of_task  the rewarded completions of the whole task
@@ -84,7 +84,7 @@ class Range(NamedTuple):
         """Count completions without a prompt digest, by reason, with the task's first range."""
         return Counter() if self.after or not self.counts else left_out.undigested(self.of_task)
 
-    def unfit(self, forms: Forms) -> list[Unfit]:
+    def unfit(self, forms: Forms) -> list[UnfitCompletions]:
         """Count the completions whose conversations have none of the forms, by prompt in the order of digests."""
         if not self.counts:
             return []
@@ -96,10 +96,10 @@ class Range(NamedTuple):
             return []
         completions = left_out.unfit(self.rewarded, forms).order_by("prompt_digest", "form")
         counts = completions.values_list("prompt_digest", "form").annotate(n=Count("pk"))
-        return [Unfit(bytes(digest), left_out.REASONS[form], n) for digest, form, n in counts]
+        return [UnfitCompletions(bytes(digest), left_out.REASONS[form], n) for digest, form, n in counts]
 
 
-def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Range]:
+def ranges(reader: RewardReader, place: PromptPosition, length: int = 0) -> Iterator[PromptRange]:
     """Yield all ranges after a place, of `length` completions or RANGE_ROWS, whichever is more."""
     after, sources = place.prompt, reader.selection.sources
     for task in _tasks(reader.selection, place.task):
@@ -110,7 +110,7 @@ def ranges(reader: RewardReader, place: Place, length: int = 0) -> Iterator[Rang
             rewarded = of_task.filter(prompt_digest__gt=after)
             if upto is not None:
                 rewarded = rewarded.filter(prompt_digest__lte=upto)
-            yield Range(task, after, upto, rewarded, of_task, sources, reader.counts)
+            yield PromptRange(task, after, upto, rewarded, of_task, sources, reader.counts)
             if upto is None:
                 break
             after = upto
@@ -158,7 +158,7 @@ def _end(task: UUID, sources: Collection[str], after: bytes, length: int) -> byt
     return next((bytes(digest) for digest in last if digest), None)
 
 
-class Size(NamedTuple):
+class TextSize(NamedTuple):
     """The bytes of a completion's stored text, its model and its task version."""
 
     octets: int = 0
@@ -166,11 +166,11 @@ class Size(NamedTuple):
     version: bytes = b""
 
 
-def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Size]:
+def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, TextSize]:
     """Return the size of each completion, over the columns that `size` adds up."""
     completions_with_size = rows.among(Completion.objects.all(), "id", completions).annotate(size=size)
     columns = completions_with_size.values_list("id", "size", "model_id", "task_version_id")
-    sizes_by_id = {pk: Size(*facts) for pk, *facts in rows.plain(columns)}
+    sizes_by_id = {pk: TextSize(*facts) for pk, *facts in rows.plain(columns)}
     release()
     return sizes_by_id
 

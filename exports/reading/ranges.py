@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 Stored = list[tuple[Any, ...]]  # completion id, then the envelope of each column
 
 
-class Head(NamedTuple):
+class RecordHead(NamedTuple):
     """A record without its text: ids as 16 bytes, `scored_at` in milliseconds since 1970.
 
     size         of the stored text, in bytes
@@ -55,7 +55,7 @@ class Head(NamedTuple):
 
 
 @dataclass(slots=True)
-class Group:
+class RecordGroup:
     """Records with their text, in UTF-8.
 
     texts     the values of each requested column, in the order of `heads`
@@ -64,14 +64,14 @@ class Group:
     reasons   number of heads that cannot be decrypted or do not fit, by reason
     """
 
-    heads: list[Head]
+    heads: list[RecordHead]
     texts: list[list[Any]]
     left_out: int
     cursor: str
     reasons: Counter[str] = field(default_factory=Counter)
 
 
-class Texts(dict[bytes, tuple[bytes | None, ...]]):
+class DecryptedText(dict[bytes, tuple[bytes | None, ...]]):
     """Decrypted text by completion id. `unreadable`: completions left out because a column is damaged."""
 
     unreadable: frozenset[bytes] = frozenset()
@@ -81,14 +81,14 @@ class Texts(dict[bytes, tuple[bytes | None, ...]]):
         return not self.unreadable.isdisjoint(completions)
 
 
-class Reader(Protocol):
+class RangeReader(Protocol):
     """Reads the heads of a range."""
 
     @property
     def forms(self) -> Forms:
         """Return the forms of conversations that the rows can carry."""
 
-    def heads(self, after: UUID | None, limit: int) -> tuple[list[Head], UUID | None]:
+    def heads(self, after: UUID | None, limit: int) -> tuple[list[RecordHead], UUID | None]:
         """Return the heads of the next `limit` completions after `after`, and the last completion (None: no more)."""
 
     def count(self) -> int:
@@ -99,12 +99,12 @@ class Reader(Protocol):
 
 
 def groups(
-    reader: Reader,
+    reader: RangeReader,
     after: str = "",
     *,
     columns: Sequence[str] = ("prompt", "response"),
     system_prompts: SystemPrompts | None = None,
-) -> Iterator[Group]:
+) -> Iterator[RecordGroup]:
     """Yield all records in the order of completion ids, or those after a group's `cursor`.
 
     columns         encrypted ones of the completion; a record without prompt or response is left out
@@ -127,7 +127,7 @@ def groups(
         if texts.unreadable or len(complete_heads) < len(fitting):
             damaged = sum(head.completion in texts.unreadable for head in complete_heads)
             reasons[left_out.UNREADABLE] += len(fitting) - len(complete_heads) + damaged
-        yield Group(
+        yield RecordGroup(
             readable_heads,
             values or [[] for _ in columns],
             len(heads) - len(readable_heads),
@@ -136,7 +136,7 @@ def groups(
         )
 
 
-def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[Head], Stored]]:
+def _read(reader: RangeReader, after: UUID | None, columns: Sequence[str]) -> Iterator[tuple[list[RecordHead], Stored]]:
     """Yield the heads of each group, and the stored text of their completions."""
     forms = reader.forms
     while True:
@@ -148,7 +148,7 @@ def _read(reader: Reader, after: UUID | None, columns: Sequence[str]) -> Iterato
             return
 
 
-def _fitting(heads: list[Head], forms: Forms) -> list[Head]:
+def _fitting(heads: list[RecordHead], forms: Forms) -> list[RecordHead]:
     return heads if forms is left_out.ALL else [head for head in heads if _fits(head, forms)]
 
 
@@ -164,11 +164,11 @@ def with_readable_version(items: list[Item], versions: Sequence[bytes], system_p
     return [item for item, version in zip(items, versions, strict=True) if version not in damaged]
 
 
-def _fits(head: Head, forms: Forms) -> bool:
+def _fits(head: RecordHead, forms: Forms) -> bool:
     return forms is left_out.ALL or _form(head) in forms
 
 
-def _form(head: Head) -> str | None:
+def _form(head: RecordHead) -> str | None:
     return None if head.form is None else head.form.decode()
 
 
@@ -194,7 +194,7 @@ def _next(items: Iterator[Item]) -> Item | None:
         release()
 
 
-def _grouped(heads: Sequence[Head], forms: Forms) -> Iterator[list[Head]]:
+def _grouped(heads: Sequence[RecordHead], forms: Forms) -> Iterator[list[RecordHead]]:
     """Split heads into groups whose text fits into TEXT_BYTES, or of one completion. Unfit text is not read."""
     start = size = 0
     for at, head in enumerate(heads):
@@ -208,7 +208,7 @@ def _grouped(heads: Sequence[Head], forms: Forms) -> Iterator[list[Head]]:
     yield list(heads[start:])
 
 
-def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> Texts:
+def texts_of(completions: Sequence[bytes], columns: Sequence[str]) -> DecryptedText:
     """Return the columns of the completions that still have prompt and response."""
     return decrypted(stored_of(completions, columns), columns)
 
@@ -219,13 +219,13 @@ def stored_of(completions: Sequence[bytes], columns: Sequence[str]) -> Stored:
     return rows.plain(completion_rows.filter(prompt__isnull=False, response__isnull=False).values_list("id", *columns))
 
 
-def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:
+def decrypted(stored: Stored, columns: Sequence[str]) -> DecryptedText:
     """Decrypt stored columns to UTF-8 text, by completion. Completions with a damaged column are in `unreadable`.
 
     raises  MasterKeyMissing: the export must then stop, since it would lack all text under that key
     """
     if not stored:
-        return Texts()
+        return DecryptedText()
     pks, *envelopes = zip(*stored, strict=True)
     try:
         texts = [
@@ -236,12 +236,12 @@ def decrypted(stored: Stored, columns: Sequence[str]) -> Texts:
         raise
     except Undecryptable:
         return _one_by_one(stored, columns)
-    return Texts(zip(pks, zip(*texts, strict=True), strict=True))
+    return DecryptedText(zip(pks, zip(*texts, strict=True), strict=True))
 
 
-def _one_by_one(stored: Stored, columns: Sequence[str]) -> Texts:
+def _one_by_one(stored: Stored, columns: Sequence[str]) -> DecryptedText:
     """Decrypt row by row, to find the damaged text. This is slower."""
-    texts = Texts()
+    texts = DecryptedText()
     places = [encrypted(Completion, name).place for name in columns]
     doubtful: list[bytes] = []
     for pk, *envelopes in stored:
@@ -260,7 +260,7 @@ def _one_by_one(stored: Stored, columns: Sequence[str]) -> Texts:
     return texts
 
 
-def _read_again(completions: Sequence[bytes], columns: Sequence[str], texts: Texts) -> None:
+def _read_again(completions: Sequence[bytes], columns: Sequence[str], texts: DecryptedText) -> None:
     """Read again: a re-encryption may have dropped their data key in between. Text still unreadable is damaged."""
     fields = [encrypted(Completion, name) for name in columns]
     for pk, *envelopes in stored_of(completions, columns):

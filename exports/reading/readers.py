@@ -12,24 +12,24 @@ from django.db.models.functions import Coalesce, Length
 
 from exports.reading import left_out, rows
 from exports.reading.left_out import ALL, Forms
-from exports.reading.ranges import Head, Reader
+from exports.reading.ranges import RangeReader, RecordHead
 from exports.requests import ExportQuery
 from scores.models import Score
 from scores.results.filters import Selection
-from scores.results.privacy import Sight, telling_dimensions
-from scores.states import Purpose
+from scores.results.privacy import ViewerSight, telling_dimensions
+from scores.states import RunPurpose
 from tasks.models import Completion, PanelMember
-from tasks.states import Part
+from tasks.states import PanelPart
 
 MAX_KNOWN = 10_000
 # The score that a completion's first copied score copies. Few completions have one; a partial index holds only those.
 REUSED_FROM = Subquery(
     Score.objects.filter(completion=OuterRef("pk"), reused_from__isnull=False).order_by("pk").values("reused_from")[:1]
 )
-OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of Head
+OF_COMPLETION = ("task_version_id", "form", "external_id", "reused_from")  # the last members of RecordHead
 DIMENSIONS = ("grader_id", "organization_id", "dimensions")
 COUNTED = Score.objects.live().filter(
-    purpose=Purpose.SCORE, superseded=False
+    purpose=RunPurpose.SCORE, superseded=False
 )  # excludes scores that a newer one has replaced
 # Stored bytes of prompt and response: the database knows these lengths without reading the text.
 SIZE = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
@@ -37,10 +37,10 @@ CONVERSATION_SIZE = SIZE + Coalesce(Length("messages"), 0)  # for layouts that r
 WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 
 
-def reader(query: ExportQuery, selection: Selection) -> Reader:
+def reader(query: ExportQuery, selection: Selection) -> RangeReader:
     """Return the reader that `per` selects."""
     kind = ScoreReader if query.per == "grader" else RewardReader
-    return kind(query, selection, Sight.of(selection.principal))
+    return kind(query, selection, ViewerSight.of(selection.principal))
 
 
 @dataclass(slots=True)
@@ -50,14 +50,16 @@ class RewardReader:
     counts: ClassVar[bool] = True  # whether layouts by prompt count what they leave out
     query: ExportQuery
     selection: Selection
-    sight: Sight
+    sight: ViewerSight
     sole_graders: dict[bytes, bytes | None] = field(default_factory=dict)
 
     @property
     def forms(self) -> Forms:
         return left_out.carried(self.query)
 
-    def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
+    def heads(
+        self, after: UUID | None, limit: int, *, only_fitting: bool = False
+    ) -> tuple[list[RecordHead], UUID | None]:
         completions = (
             self.rewarded_completions()
             if not only_fitting
@@ -80,7 +82,7 @@ class RewardReader:
             scores = self._sole_scores([row[0] for row, grader in zip(completion_rows, graders, strict=True) if grader])
         nothing = (None, None)
         heads = [
-            Head._make((*row[:7], grader, *scores.get((row[0], grader), nothing), *row[7:]))
+            RecordHead._make((*row[:7], grader, *scores.get((row[0], grader), nothing), *row[7:]))
             for row, grader in zip(completion_rows, graders, strict=True)
         ]
         return heads, UUID(bytes=completion_rows[-1][0]) if len(completion_rows) == limit else None
@@ -145,7 +147,9 @@ class RewardReader:
         unknown = set(versions) - self.sole_graders.keys()
         if not unknown:
             return
-        members = PanelMember.objects.filter(task_version__in=[UUID(bytes=pk) for pk in unknown], part=Part.SCORING)
+        members = PanelMember.objects.filter(
+            task_version__in=[UUID(bytes=pk) for pk in unknown], part=PanelPart.SCORING
+        )
         panels: dict[bytes, list[bytes]] = {version: [] for version in unknown}
         for version, grader in rows.plain(members.values_list("task_version_id", "grader_id")):
             panels[version].append(grader)
@@ -161,13 +165,15 @@ class ScoreReader:
 
     query: ExportQuery
     selection: Selection
-    sight: Sight
+    sight: ViewerSight
 
     @property
     def forms(self) -> Forms:
         return left_out.carried(self.query)
 
-    def heads(self, after: UUID | None, limit: int, *, only_fitting: bool = False) -> tuple[list[Head], UUID | None]:
+    def heads(
+        self, after: UUID | None, limit: int, *, only_fitting: bool = False
+    ) -> tuple[list[RecordHead], UUID | None]:
         rewarded = Completion.objects.for_readers_of_rewards(self.selection.sources)
         completions = self.selection.scoped(rewarded, "exports")
         if only_fitting:
@@ -183,7 +189,7 @@ class ScoreReader:
         completions = completions.order_by("id").annotate(size=_size(self.query), reused_from=REUSED_FROM)
         selected = rows.plain(completions.values_list("id", "task_id", "model_id", "size", *OF_COMPLETION)[:limit])
         facts = {row[0]: row for row in selected}
-        heads = [Head._make((*facts[row[0]][:4], *row[1:], *facts[row[0]][4:])) for row in self._of(facts or ())]
+        heads = [RecordHead._make((*facts[row[0]][:4], *row[1:], *facts[row[0]][4:])) for row in self._of(facts or ())]
         return heads, UUID(bytes=selected[-1][0]) if len(selected) == limit else None
 
     def count(self) -> int:
@@ -244,7 +250,9 @@ def _size(query: ExportQuery) -> Any:
     return sum(included, WHOLE_SIZE if query.tools else CONVERSATION_SIZE)
 
 
-def _with_readable_dimensions(sight: Sight, score_rows: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
+def _with_readable_dimensions(
+    sight: ViewerSight, score_rows: list[tuple[Any, ...]]
+) -> list[tuple[tuple[Any, ...], Any]]:
     """Pair each row, which ends with DIMENSIONS, with its dimensions; None where the reader may not see them."""
     uuids = {octets: UUID(bytes=octets) for row in score_rows for octets in row[-3:-1]}
     sight.judges.meet({uuids[row[-3]] for row in score_rows if row[-1] is not None})

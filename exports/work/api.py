@@ -17,7 +17,7 @@ from exports.work.requests import DownloadQuery, ExportListQuery, NewExport, New
 from exports.work.responses import ExportAnswer, ExportPage, LinkOut, export_out, with_files
 
 RESOURCE = asking.RESOURCE
-ORDER = pagination.Order("exports", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+ORDER = pagination.SortOrder("exports", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
 WHAT = "export"
 
 

@@ -19,7 +19,7 @@ from autotune.core.clock import database_now
 from autotune.core.errors import Conflict, FieldError, Forbidden, Invalid, NotFound
 from exports import formats, layouts, requests
 from exports.files import sealed
-from exports.metadata import Facts
+from exports.metadata import ExportFacts
 from exports.models import Export
 from exports.requests import ExportQuery
 from scores.results import filters
@@ -65,7 +65,7 @@ def check(query: ExportQuery, principal: Principal) -> None:
     try:
         selection = filters.check(query, principal)
         layout = layouts.layout(query, selection, names=())  # the job itself finds the names, since it reads all rows
-        formats.encoder(query, layout.schema, Facts())
+        formats.encoder(query, layout.schema, ExportFacts())
     except (Invalid, NotFound) as exc:
         raise in_body(exc) from exc
 

@@ -21,11 +21,11 @@ LEASE: Final = timedelta(seconds=30)
 RENEW_S: Final = 5.0
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """This worker no longer holds the export: it was cancelled, withdrawn, or taken over when the lease expired."""
 
 
-class Stopped(Exception):
+class WorkerStopping(Exception):
     """This process must stop."""
 
 
@@ -77,12 +77,12 @@ def _place() -> tuple[UUID | None, str]:
 def locked(export: Export) -> Export:
     """Lock and return the current row of the export, in the caller's transaction.
 
-    raises  Lost if this worker no longer holds it
+    raises  LeaseLost if this worker no longer holds it
     """
     claimed_export = Export.objects.filter(pk=export.pk, status=ExportStatus.RUNNING, attempt=export.attempt)
     row = claimed_export.select_for_update(no_key=True).defer("file_key").first()
     if row is None:
-        raise Lost
+        raise LeaseLost
     return row
 
 
@@ -94,7 +94,7 @@ def give_back(export: Export, after: timedelta | None = None, **changes: Any) ->
     )
 
 
-class Lease:
+class ExportLease:
     """Keeps a claim while the block runs. Call `check()` often: it is cheap."""
 
     def __init__(self, export: Export, stopping: threading.Event) -> None:
@@ -112,11 +112,11 @@ class Lease:
         self._thread.join()
 
     def check(self) -> None:
-        """Check that the work may continue; raises Lost or Stopped."""
+        """Check that the work may continue; raises LeaseLost or WorkerStopping."""
         if self._lost.is_set():
-            raise Lost
+            raise LeaseLost
         if self._stopping.is_set():
-            raise Stopped
+            raise WorkerStopping
 
     def _keep(self) -> None:
         while not self._ending.wait(RENEW_S):

@@ -20,7 +20,7 @@ from autotune.core.clock import database_now
 from autotune.core.crypto.fields import refresh
 from autotune.core.errors import Conflict
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from exports.files import storing
 from exports.models import Export, ExportFile
@@ -39,7 +39,7 @@ def fail(export: Export, code: str, message: str) -> bool:
     with transaction.atomic():
         try:
             claims.locked(export)
-        except claims.Lost:
+        except claims.LeaseLost:
             return False
         _end([export.pk], ExportStatus.FAILED, error_code=code, error_message=message[:MAX_MESSAGE])
     return True
@@ -108,7 +108,9 @@ def clean_up() -> int:
 def emit_completed(export_ids: Collection[UUID]) -> None:
     """Emit `export.completed` for exports that have ended, in the caller's transaction."""
     rows = Export.objects.filter(pk__in=export_ids).order_by("pk").defer("file_key")
-    outbox.emit(EventKind.EXPORT_COMPLETED, [Emitted(row.organization_id, row.pk, build_payload(row)) for row in rows])
+    outbox.emit(
+        EventKind.EXPORT_COMPLETED, [EmittedEvent(row.organization_id, row.pk, build_payload(row)) for row in rows]
+    )
 
 
 def build_payload(export: Export) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.db import transaction
 from autotune.core import clock, ids
 from autotune.core.clock import database_now
 from exports.files import storing
-from exports.files.storing import Stored
+from exports.files.storing import StoredFile
 from exports.formats import features
 from exports.models import Export, ExportFile
 from exports.requests import ExportQuery
@@ -27,7 +27,7 @@ def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> No
     """Write the files that describe the parts, then complete the export.
 
     schema  of the rows
-    raises  Lost, StorageAway
+    raises  LeaseLost, StorageAway
     """
     files = list(parts.data_files(export))
     state = Export.objects.filter(pk=export.pk).values("left_out", "left_out_by_reason").get()
@@ -82,12 +82,12 @@ def base_name(query: ExportQuery, part_name: str) -> str:
     return f"{query.layout}.{part_name.partition('.')[2]}"
 
 
-def _store(export: Export, key: bytes, content: dict[str, Any]) -> Stored:
+def _store(export: Export, key: bytes, content: dict[str, Any]) -> StoredFile:
     octets = msgspec.json.format(msgspec.json.encode(content), indent=2)
     return storing.store(export.pk, ids.new(), key, [octets])
 
 
-def _row(export: Export, kind: FileKind, name: str, stored: Stored) -> ExportFile:
+def _row(export: Export, kind: FileKind, name: str, stored: StoredFile) -> ExportFile:
     file_id: UUID = stored.id
     return ExportFile(
         id=file_id, export=export, kind=kind, number=0, name=name, stored_as=stored.name, bytes=stored.bytes,

@@ -16,19 +16,19 @@ from autotune.core import ids
 from autotune.core.clock import database_now
 from exports import formats
 from exports.files import storing
-from exports.files.storing import Stored
-from exports.metadata import Facts
+from exports.files.storing import StoredFile
+from exports.metadata import ExportFacts
 from exports.models import Export, ExportFile
 from exports.requests import ExportQuery
 from exports.states import FileKind
-from exports.structure import Batch, Schema
+from exports.structure import RowBatch, Schema
 from exports.work import claims, withdrawing
-from exports.work.claims import Lease
+from exports.work.claims import ExportLease
 
 WHOLE: Final = "json"  # the format that is one object, and so must be one part
 
 
-class Mark(NamedTuple):
+class PartMark(NamedTuple):
     """The state before rows were read: the time, how many erasures had affected the export, and up
     to which completion some had been deleted entirely."""
 
@@ -37,12 +37,12 @@ class Mark(NamedTuple):
     purged_to: UUID | None
 
 
-def mark(export: Export) -> Mark:
-    return Mark(database_now(), export.disturbed, export.purged_to)
+def mark(export: Export) -> PartMark:
+    return PartMark(database_now(), export.disturbed, export.purged_to)
 
 
 @dataclass(slots=True)
-class Part:
+class ExportPart:
     """A part that is being written.
 
     since        the state before its first row was read
@@ -52,14 +52,14 @@ class Part:
     """
 
     number: int
-    since: Mark
-    facts: Facts = field(default_factory=Facts)
+    since: PartMark
+    facts: ExportFacts = field(default_factory=ExportFacts)
     size: int = 0
     first: UUID | None = None
     last: UUID | None = None
     cursor: str = ""
     extension: str = ""
-    stored: Stored | None = None
+    stored: StoredFile | None = None
 
     @property
     def has_file(self) -> bool:
@@ -67,21 +67,21 @@ class Part:
         return self.number == 0 or self.facts.rows > 0
 
 
-class Cutter:
+class PartCutter:
     """Splits batches into parts: each part takes batches until it is full, and the next part continues after it."""
 
-    def __init__(self, batches: Iterator[Batch], lease: Lease) -> None:
+    def __init__(self, batches: Iterator[RowBatch], lease: ExportLease) -> None:
         self._batches, self._lease = batches, lease
-        self._next: Batch | None = next(batches, None)
+        self._next: RowBatch | None = next(batches, None)
 
     @property
     def is_done(self) -> bool:
         return self._next is None
 
-    def take(self, part: Part, *, whole: bool) -> Iterator[Batch]:
+    def take(self, part: ExportPart, *, whole: bool) -> Iterator[RowBatch]:
         """Yield the batches of one part, at least one if there is any.
 
-        raises  Lost or Stopped
+        raises  LeaseLost or WorkerStopping
         """
         while self._next is not None:
             self._lease.check()
@@ -95,10 +95,12 @@ class Cutter:
                 return
 
 
-def make(export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter: Cutter, part: Part) -> Part:
+def make(
+    export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter: PartCutter, part: ExportPart
+) -> ExportPart:
     """Write the next part's file; no export includes it until `commit`.
 
-    raises  Lost, Stopped, StorageAway, and what reading raises
+    raises  LeaseLost, WorkerStopping, StorageAway, and what reading raises
     """
     assert export.started_at is not None
     part.facts.exported_at, part.cursor = export.started_at, export.cursor
@@ -109,10 +111,10 @@ def make(export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter:
     return part
 
 
-def commit(export: Export, part: Part) -> bool:
+def commit(export: Export, part: ExportPart) -> bool:
     """Store the part and the new cursor. Returns False if its text may have been erased since: write it again.
 
-    raises  Lost
+    raises  LeaseLost
     """
     stored = part.stored
     assert stored is not None
@@ -148,7 +150,7 @@ def commit(export: Export, part: Part) -> bool:
     return True
 
 
-def _is_spoilt(export: Export, part: Part) -> bool:
+def _is_spoilt(export: Export, part: ExportPart) -> bool:
     if part.first is None or part.last is None:
         return False
     if export.purged_to not in (part.since.purged_to, None) and part.first <= export.purged_to:
@@ -156,7 +158,7 @@ def _is_spoilt(export: Export, part: Part) -> bool:
     return withdrawing.erased_in(export, part.first, part.last, part.since.at)
 
 
-def noted(facts: Facts) -> dict[str, Any]:
+def noted(facts: ExportFacts) -> dict[str, Any]:
     """Return the facts to store for a part, besides its scores."""
     return {
         "tasks": sorted(facts.tasks),
@@ -166,15 +168,17 @@ def noted(facts: Facts) -> dict[str, Any]:
     }
 
 
-def facts_of(files: Iterable[ExportFile], exported_at: datetime, left_out: int, reasons: Mapping[str, int]) -> Facts:
+def facts_of(
+    files: Iterable[ExportFile], exported_at: datetime, left_out: int, reasons: Mapping[str, int]
+) -> ExportFacts:
     """Combine the facts of all parts. A part whose rows were all left out has no file."""
-    facts = Facts(exported_at=exported_at)
+    facts = ExportFacts(exported_at=exported_at)
     for file in files:
         assert file.facts is not None
         values = array("d", bytes(file.values or b""))
         tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
         versions = set(file.facts.get("versions", ()))  # missing in parts that an earlier release wrote
-        facts.merge(Facts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
+        facts.merge(ExportFacts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
     facts.left_out, facts.reasons = left_out, Counter(reasons)
     return facts
 
@@ -183,7 +187,7 @@ def data_files(export: Export) -> Any:
     return ExportFile.objects.filter(export=export, kind=FileKind.DATA).order_by("number")
 
 
-def _counted(pieces: Iterable[bytes], part: Part) -> Iterator[bytes]:
+def _counted(pieces: Iterable[bytes], part: ExportPart) -> Iterator[bytes]:
     for piece in pieces:
         part.size += len(piece)
         yield piece

@@ -15,8 +15,8 @@ from exports.files.storing import StorageAway, StorageFull
 from exports.formats import json
 from exports.models import Export
 from exports.work import asking, claims, ending, finishing, parts
-from exports.work.claims import Lease, Lost, Stopped
-from exports.work.parts import Cutter, Part
+from exports.work.claims import ExportLease, LeaseLost, WorkerStopping
+from exports.work.parts import ExportPart, PartCutter
 from scores.results import filters
 
 logger = logging.getLogger(__name__)
@@ -60,11 +60,11 @@ def run(export: Export) -> None:
         ending.fail(export, *WORKER_LOST)
         return
     try:
-        with Lease(export, _stopping) as lease:
+        with ExportLease(export, _stopping) as lease:
             _run(export, lease)
-    except Lost:
+    except LeaseLost:
         logger.info("exports: this worker no longer holds %s", export.public_id)
-    except Stopped:
+    except WorkerStopping:
         claims.give_back(export)
     except StorageAway:
         _later(export, STORAGE_AWAY)
@@ -88,7 +88,7 @@ def run(export: Export) -> None:
         release()
 
 
-def _run(export: Export, lease: Lease) -> None:
+def _run(export: Export, lease: ExportLease) -> None:
     query = asking.query_of(export)
     layout = layouts.layout(query, filters.check(query, asking.principal_of(export)), names=export.dimensions)
     key = base64.b64decode(export.file_key or "")
@@ -104,15 +104,15 @@ def _run(export: Export, lease: Lease) -> None:
     number = parts.data_files(export).count()
     release()
     mark = parts.mark(export)
-    cutter = Cutter(layout.batches(export.cursor), lease)
+    cutter = PartCutter(layout.batches(export.cursor), lease)
     while number == 0 or not (query.format == parts.WHOLE or cutter.is_done):  # one object even with new rows
         lease.check()
         since, mark = mark, parts.mark(export)  # the cutter has read the part's first batch before
-        part = parts.make(export, key, query, layout.schema, cutter, Part(number, since))
+        part = parts.make(export, key, query, layout.schema, cutter, ExportPart(number, since))
         assert part.stored is not None
         try:
             is_committed = parts.commit(export, part)
-        except Lost:
+        except LeaseLost:
             storing.delete(part.stored.name)
             raise  # after any other error the row may exist: the next attempt checks which files have one
         if not (is_committed and part.has_file):
@@ -121,7 +121,7 @@ def _run(export: Export, lease: Lease) -> None:
             number += part.has_file
         else:
             mark = parts.mark(export)
-            cutter = Cutter(layout.batches(export.cursor), lease)
+            cutter = PartCutter(layout.batches(export.cursor), lease)
         release()
     finishing.finish(export, key, query, layout.schema)
 

@@ -22,7 +22,7 @@ from tasks.models import Completion
 SLACK: Final = timedelta(seconds=60)
 
 
-class Erased(NamedTuple):
+class ErasedCompletion(NamedTuple):
     """A completion whose text is being erased."""
 
     pk: UUID
@@ -35,19 +35,21 @@ def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -
     """Handle `texts_erased` in the erasing transaction. Waits for the commit of a part, and delays the next."""
     erased_completions = Completion.objects.filter(pk__in=completions)
     rows = erased_completions.order_by("pk").values_list("pk", "organization_id", "task_id", "model_id")
-    erased = [Erased(pk, organization, ids.encode("task", task), model) for pk, organization, task, model in rows]
+    erased = [
+        ErasedCompletion(pk, organization, ids.encode("task", task), model) for pk, organization, task, model in rows
+    ]
     if not erased:
         return
     concerned = _of({completion.organization for completion in erased}, "")
     unfinished = Export.objects.filter(concerned).unfinished().order_by("pk").select_for_update(no_key=True)
-    disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_hold(query, erased)]
+    disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_contain(query, erased)]
     if disturbed:
         disturbed_exports = Export.objects.filter(pk__in=disturbed)
         disturbed_exports.update(disturbed=F("disturbed") + 1)
         if deleted:  # their rows will be gone, and cannot show when
             disturbed_exports.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
-    if holding := _holding(erased):
-        ending.withdraw(holding)
+    if affected_exports := _containing(erased):
+        ending.withdraw(affected_exports)
 
 
 def receive_deleted(completions: Collection[UUID], **_: Any) -> None:
@@ -71,12 +73,12 @@ def _of(organizations: Collection[UUID], path: str) -> Q:
     return of_organizations | ~Q(**{f"{path}reach": "organization"})
 
 
-def _may_hold(query: dict[str, Any], erased: Sequence[Erased]) -> bool:
+def _may_contain(query: dict[str, Any], erased: Sequence[ErasedCompletion]) -> bool:
     task, model = query.get("taskId"), query.get("modelId")
     return any(task in (None, completion.task) and model in (None, completion.model) for completion in erased)
 
 
-def _holding(erased: Sequence[Erased]) -> set[UUID]:
+def _containing(erased: Sequence[ErasedCompletion]) -> set[UUID]:
     """Return the exports with a finished file that may hold one of the completions."""
     files = ExportFile.objects.filter(
         _of({completion.organization for completion in erased}, "export__"),
@@ -87,7 +89,7 @@ def _holding(erased: Sequence[Erased]) -> set[UUID]:
     return {file.export_id for file in files.only("export_id", "first", "last", "facts") if _covers(file, erased)}
 
 
-def _covers(file: ExportFile, erased: Sequence[Erased]) -> bool:
+def _covers(file: ExportFile, erased: Sequence[ErasedCompletion]) -> bool:
     assert file.first is not None
     assert file.last is not None
     assert file.facts is not None

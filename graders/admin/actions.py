@@ -43,7 +43,7 @@ def verify(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QueryS
 
 def _verify(grader: Grader) -> None:
     """Verify a grader. raises Conflict with the checks that failed, and as verification.verify"""
-    probe = verification.verify(grader)
-    if not probe.verified:
-        failed = "; ".join(f"{check.name}: {brief(check.detail, 120)}" for check in probe.checks if not check.passed)
+    result = verification.verify(grader)
+    if not result.verified:
+        failed = "; ".join(f"{check.name}: {brief(check.detail, 120)}" for check in result.checks if not check.passed)
         raise Conflict(f"Not verified. {failed}", code="not_verified")

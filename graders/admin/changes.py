@@ -4,7 +4,7 @@ from django.contrib import admin
 
 from autotune.core.admin.base import plain
 from autotune.core.admin.cells import linked, moment, state
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.pages.formats import brief
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
@@ -12,7 +12,7 @@ from graders.models import (
 )
 
 
-class StatusChangesInline(Newest):
+class StatusChangesInline(NewestRowsInline):
     model = GraderStatusChange
     verbose_name_plural = "newest status changes"
     fields = (state("current", "to"), "reason_brief", "at")

@@ -5,7 +5,7 @@ from django.utils.safestring import SafeString
 
 from autotune.core.admin.base import plain
 from autotune.core.admin.cells import badge, figure, linked, moment
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.pages.formats import brief, duration
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
@@ -13,7 +13,7 @@ from graders.models import (
 )
 
 
-class ChecksInline(Newest):
+class ChecksInline(NewestRowsInline):
     model = GraderCheck
     verbose_name_plural = "newest checks"
     fields = ("result", "detail_brief", figure("latency_ms", duration, "latency"), "clock_skew_s", "at")

@@ -12,14 +12,14 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core.admin import figures
-from autotune.core.admin.base import OnPages, PublicIdSearch, Record
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import anchor, badge, linked, list_url, moment
 from autotune.core.admin.lists import named
 from autotune.core.pages.formats import brief
 from graders.admin.actions import check_health, switch_off, switch_on, verify
 from graders.admin.changes import StatusChangesInline
 from graders.admin.checks import ChecksInline
-from graders.admin.versions import VersionsInline
+from graders.admin.versions import GraderVersionsInline
 from graders.models import (
     Grader,
     GraderCheck,
@@ -50,7 +50,7 @@ class TroubleFilter(admin.SimpleListFilter):
 
 
 @admin.register(Grader)
-class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
+class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.ModelAdmin):
     kind = "grader"
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id", "graderv": "versions__pk"})
     page_name = "grader"
@@ -69,7 +69,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     show_full_result_count = False
     ordering = ("-created_at",)
     actions = (verify, check_health, switch_off, switch_on)
-    inlines = (ChecksInline, StatusChangesInline, VersionsInline)
+    inlines = (ChecksInline, StatusChangesInline, GraderVersionsInline)
     fieldsets = (
         (None, {"fields": ("public_id", "organization", "name", "description", "kind", "endpoint", "visibility")}),
         ("State", {"fields": (

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core.admin.base import PublicIdSearch, Record, plain
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin, plain
 from autotune.core.admin.cells import linked, moment
 from graders.models import (
     GraderGuard,
@@ -14,7 +14,7 @@ from graders.models import (
 
 
 @admin.register(GraderGuard)
-class GraderGuardAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class GraderGuardAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The state that workers share about calling a grader, while Redis does not hold it."""
 
     finds = MappingProxyType({"grader": "pk"})

@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from autotune.core.admin.base import PublicIdSearch, Record
-from autotune.core.admin.lists import Growing, named
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
+from autotune.core.admin.lists import LargeTableMixin, named
 from graders.models import (
     Grader,
 )
@@ -16,7 +16,7 @@ from graders.models import (
 GraderFilter = named(Grader, "grader")
 
 
-class GraderPart(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class GraderPart(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """A list of rows that belong to a grader, newest first."""
 
     finds = MappingProxyType({"grader": "grader_id", "org": "grader__organization_id"})

@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.core import ids
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import linked, moment
-from autotune.core.admin.lists import Growing
+from autotune.core.admin.lists import LargeTableMixin
 from autotune.core.pages.formats import score
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
@@ -37,7 +37,7 @@ class GraderStatisticAdmin(GraderPart):
 
 
 @admin.register(Tally)
-class TallyAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class TallyAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     finds = MappingProxyType({"grader": "grader_id"})
     list_display = ("grader", "scored", "error_count", moment("at", "when", order=""))
     list_filter = ("at",)

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from autotune.core.admin.cells import linked, moment
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.admin.lists import CreatedWithin
 from graders.admin.parts import GraderFilter, GraderPart
 from graders.models import (
@@ -11,7 +11,7 @@ from graders.models import (
 )
 
 
-class VersionsInline(Newest):
+class GraderVersionsInline(NewestRowsInline):
     model = GraderVersion
     verbose_name_plural = "newest versions"
     fields = ("public_id", "first_seen_at")

@@ -8,8 +8,8 @@ from unicodedata import is_normalized, normalize
 from autotune.core import strictjson
 from autotune.core.pages import sentences
 from graders.gateway.texts import clean
-from graders.gateway.types import Capabilities, Health
-from graders.verdicts import Accepted, Dimension, Failure, Options, Verdict
+from graders.gateway.types import Capabilities, HealthReport
+from graders.verdicts import Acceptance, Dimension, Failure, GraderOptions, Verdict
 
 MAX_DIMENSIONS: Final = 64
 MAX_DIMENSION_NAME: Final = 64
@@ -28,7 +28,7 @@ class _Refused(Exception):
 
 
 def parse_score(
-    body: bytes, request_id: str, completion_id: str, options: Options, secrets: Sequence[str] = ()
+    body: bytes, request_id: str, completion_id: str, options: GraderOptions, secrets: Sequence[str] = ()
 ) -> Verdict | Failure:
     """Return the verdict in an answer to POST /score.
 
@@ -42,7 +42,7 @@ def parse_score(
 
 
 def parse_batch(
-    body: bytes, request_id: str, completion_ids: Sequence[str], options: Options, secrets: Sequence[str] = ()
+    body: bytes, request_id: str, completion_ids: Sequence[str], options: GraderOptions, secrets: Sequence[str] = ()
 ) -> dict[str, Verdict | Failure]:
     """Return an entry for every completion of the request, whatever the answer to POST /score/batch contains."""
     try:
@@ -63,7 +63,7 @@ def parse_batch(
     return results
 
 
-def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
+def parse_accepted(body: bytes, request_id: str) -> Acceptance | Failure:
     """Parse the acknowledgement in a 202: the grader accepted the work and will send a callback."""
     try:
         status = _text(_envelope(body, request_id), "status", "")
@@ -71,10 +71,10 @@ def parse_accepted(body: bytes, request_id: str) -> Accepted | Failure:
             raise _Refused("not_accepted", '/status of an answer with 202 must be "accepted".')
     except _Refused as exc:
         return exc.failure
-    return Accepted()
+    return Acceptance()
 
 
-def parse_health(body: bytes) -> Health | Failure:
+def parse_health(body: bytes) -> HealthReport | Failure:
     """Parse a grader's report about itself in an answer to GET /health. Only `status` is required."""
     try:
         root = _object(body)
@@ -87,7 +87,7 @@ def parse_health(body: bytes) -> Health | Failure:
         if version is not None and len(version) > MAX_VERSION:
             raise _Refused("too_long", f"/version is longer than {MAX_VERSION} characters.")
         capabilities = root.get("capabilities")
-        return Health(status, clean(version) or None if version else None, _capabilities(capabilities))
+        return HealthReport(status, clean(version) or None if version else None, _capabilities(capabilities))
     except _Refused as exc:
         return exc.failure
 
@@ -161,7 +161,7 @@ def _entries(root: dict[str, Any], completion_ids: Sequence[str]) -> dict[str, t
 # --- one result ------------------------------------------------------------------------------------------------------
 
 
-def _result(entry: dict[str, Any], pointer: str, options: Options, secrets: Sequence[str]) -> Verdict:
+def _result(entry: dict[str, Any], pointer: str, options: GraderOptions, secrets: Sequence[str]) -> Verdict:
     error = entry.get("error")
     if error is not None:
         if type(error) is not str:
@@ -190,9 +190,9 @@ def _result(entry: dict[str, Any], pointer: str, options: Options, secrets: Sequ
     return Verdict(value, confidence, dimensions, reasoning, warnings)
 
 
-def _unit(holder: dict[str, Any], name: str, pointer: str) -> float:
+def _unit(members: dict[str, Any], name: str, pointer: str) -> float:
     """Return a member that must be a number from 0 to 1; -0 becomes 0."""
-    value = holder.get(name, _MISSING)
+    value = members.get(name, _MISSING)
     kind = type(value)
     if kind is not float and kind is not int:
         if value is _MISSING:
@@ -234,8 +234,8 @@ def _weight_warnings(dimensions: tuple[Dimension, ...]) -> tuple[str, ...]:
     return (f"The weights of the dimensions sum to {total:.4g} instead of 1.",)
 
 
-def _text(holder: dict[str, Any], name: str, pointer: str) -> str:
-    value = holder.get(name, _MISSING)
+def _text(members: dict[str, Any], name: str, pointer: str) -> str:
+    value = members.get(name, _MISSING)
     if type(value) is not str:
         if value is _MISSING:
             raise _Refused("missing_member", f"{pointer}/{name} is missing.")
@@ -271,8 +271,8 @@ def _capabilities(capabilities: Any) -> Capabilities:
 _KINDS: Final = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
-def _member(holder: dict[str, Any], name: str, kind: Literal["integer", "number", "boolean"]) -> Any:
-    value = holder.get(name)
+def _member(members: dict[str, Any], name: str, kind: Literal["integer", "number", "boolean"]) -> Any:
+    value = members.get(name)
     if value is not None and type(value) not in _KINDS[kind]:
         raise _Refused("wrong_type", f"/capabilities/{name} must be a {kind}.")
     return value

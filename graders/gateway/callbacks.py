@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from autotune.core import strictjson
 from graders.gateway import answers, signing
-from graders.gateway.types import Kind, Secret
-from graders.verdicts import Failure, Options, Verdict
+from graders.gateway.types import Kind, SharedSecret
+from graders.verdicts import Failure, GraderOptions, Verdict
 
 State = Literal["pending", "running", "sleeping", "waiting", "completed", "failed", "cancelled"]
 
 
-class Attempt(Struct, frozen=True):
+class CallbackAttempt(Struct, frozen=True):
     """The stored data of the attempt that a callback answers.
 
     signature             the signature that Autotune sent with the request
@@ -31,11 +31,11 @@ class Attempt(Struct, frozen=True):
     expires_at: float
     items: tuple[str, ...]
     kind: Kind = "score"
-    options: Options = Options()
+    options: GraderOptions = GraderOptions()
     recorded_body_sha256: str | None = None
 
 
-class Reply(Struct, frozen=True):
+class CallbackResponse(Struct, frozen=True):
     """The HTTP status and code of the response; if the code is `recorded`, `verdicts` holds what to record."""
 
     status: int
@@ -44,10 +44,12 @@ class Reply(Struct, frozen=True):
     key_id_verified: str | None = None
 
 
-UNAUTHORIZED: Final = Reply(401, "unauthorized")
+UNAUTHORIZED: Final = CallbackResponse(401, "unauthorized")
 
 
-def judge(attempt: Attempt, secrets: Sequence[Secret], headers: signing.Headers, body: bytes, *, now: float) -> Reply:
+def judge(
+    attempt: CallbackAttempt, secrets: Sequence[SharedSecret], headers: signing.Headers, body: bytes, *, now: float
+) -> CallbackResponse:
     """Check a callback's signature, state, deadline and body, in this order. Every cause of a 401 looks the same."""
     try:
         verified = signing.verify_callback(
@@ -56,22 +58,22 @@ def judge(attempt: Attempt, secrets: Sequence[Secret], headers: signing.Headers,
     except signing.SignatureRefused:
         return UNAUTHORIZED
     if attempt.state == "cancelled":
-        return Reply(410, "cancelled")
+        return CallbackResponse(410, "cancelled")
     if attempt.state == "completed" or attempt.recorded_body_sha256 is not None:
         is_same_body = hashlib.sha256(body).hexdigest() == attempt.recorded_body_sha256
-        return Reply(409, "already_recorded" if is_same_body else "result_conflict")
+        return CallbackResponse(409, "already_recorded" if is_same_body else "result_conflict")
     if attempt.state == "failed":
-        return Reply(409, "result_conflict")
+        return CallbackResponse(409, "result_conflict")
     if now > attempt.expires_at:
-        return Reply(410, "expired")
+        return CallbackResponse(410, "expired")
     return _judge_body(attempt, [secret.value for secret in secrets], body, verified.secret.key_id)
 
 
-def _judge_body(attempt: Attempt, secrets: Sequence[str], body: bytes, key_id: str) -> Reply:
+def _judge_body(attempt: CallbackAttempt, secrets: Sequence[str], body: bytes, key_id: str) -> CallbackResponse:
     try:
         strictjson.loads(body)
     except strictjson.JSONRefused:
-        return Reply(400, "invalid_json")
+        return CallbackResponse(400, "invalid_json")
     if attempt.kind == "batch":
         results = answers.parse_batch(body, attempt.request_id, attempt.items, attempt.options, secrets)
     else:
@@ -80,7 +82,11 @@ def _judge_body(attempt: Attempt, secrets: Sequence[str], body: bytes, key_id: s
             completion_id: answers.parse_score(body, attempt.request_id, completion_id, attempt.options, secrets)
         }
     final_results = {item: result for item, result in results.items() if _is_final(result)}
-    return Reply(200, "recorded", final_results, key_id) if final_results else Reply(422, "invalid_result")
+    return (
+        CallbackResponse(200, "recorded", final_results, key_id)
+        if final_results
+        else CallbackResponse(422, "invalid_result")
+    )
 
 
 def _is_final(result: Verdict | Failure) -> bool:

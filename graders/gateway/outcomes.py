@@ -7,8 +7,8 @@ from typing import Final
 from autotune.core import clock
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import answers, signing
-from graders.gateway.types import Call, GraderTarget, Health, HealthOutcome, Outcome, Secret
-from graders.verdicts import Accepted, Failure, Verdict
+from graders.gateway.types import CallOutcome, GraderCall, GraderTarget, HealthOutcome, HealthReport, SharedSecret
+from graders.verdicts import Acceptance, Failure, Verdict
 
 TWICE: Final = 2  # attempts in all after a bad signature, time or id
 THRICE: Final = 3  # attempts in all after an unsigned refusal
@@ -19,15 +19,15 @@ _PLATFORM_CODES: Final = frozenset({"invalid_request"})
 
 
 def interpret(
-    call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
-) -> Outcome:
+    call: GraderCall, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
+) -> CallOutcome:
     """Return a verdict or a failure for every item of a score or batch call.
 
     result  what the outbound engine returned for `call.request`
     now     seconds since 1970 on our clock, for the check of the answer's time
     """
     reading = _Reading(call, target, result, now)
-    answer: dict[str, Verdict | Failure] | Failure | Accepted
+    answer: dict[str, Verdict | Failure] | Failure | Acceptance
     if reading.failure is not None:
         answer = reading.failure
     elif isinstance(result, OutboundResponse) and result.status == 202:
@@ -40,20 +40,22 @@ def interpret(
         else:
             completion_id = call.items[0]
             answer = {completion_id: answers.parse_score(body, call.request_id, completion_id, call.options, secrets)}
-    verdicts: dict[str, Verdict | Failure | Accepted] = {}
-    if isinstance(answer, Failure | Accepted):
+    verdicts: dict[str, Verdict | Failure | Acceptance] = {}
+    if isinstance(answer, Failure | Acceptance):
         verdicts.update(dict.fromkeys(call.items, answer))
     else:
         verdicts.update(answer)
-    return Outcome(verdicts, reading.key_id, reading.skew_s, result.elapsed_ms)
+    return CallOutcome(verdicts, reading.key_id, reading.skew_s, result.elapsed_ms)
 
 
 def interpret_health(
-    call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
+    call: GraderCall, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None = None
 ) -> HealthOutcome:
     """Return the outcome of a health call; an answer without a valid signature is a failure."""
     reading = _Reading(call, target, result, now)
-    health: Health | Failure = reading.failure if reading.failure is not None else answers.parse_health(reading.body)
+    health: HealthReport | Failure = (
+        reading.failure if reading.failure is not None else answers.parse_health(reading.body)
+    )
     return HealthOutcome(health, reading.key_id, reading.skew_s, result.elapsed_ms)
 
 
@@ -63,7 +65,7 @@ class _Reading:
     __slots__ = ("_call", "_target", "body", "failure", "key_id", "skew_s")
 
     def __init__(
-        self, call: Call, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None
+        self, call: GraderCall, target: GraderTarget, result: OutboundResponse | OutboundError, now: float | None
     ) -> None:
         self._call = call
         self._target = target
@@ -119,7 +121,7 @@ class _Reading:
         return None
 
     def _judge_unauthorized(self, status: int) -> Failure:
-        current: Secret = self._target.current
+        current: SharedSecret = self._target.current
         if current.key_id != self._call.key.key_id:
             return Failure(
                 "auth_failed",

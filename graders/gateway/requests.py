@@ -9,13 +9,13 @@ from graders.gateway import signing
 from graders.gateway.types import (
     MAX_BATCH_TIMEOUT_MS,
     MAX_SCORE_TIMEOUT_MS,
-    Call,
     CallbackAddress,
+    GraderCall,
     GraderTarget,
     Kind,
-    Secret,
+    SharedSecret,
 )
-from graders.verdicts import Item, Options
+from graders.verdicts import GraderItem, GraderOptions
 
 PROTOCOL: Final = "1"
 MAX_ANSWER: Final[dict[Kind, int]] = {"health": 64 << 10, "score": 1 << 20, "batch": 8 << 20}
@@ -35,14 +35,14 @@ _OPTIONS: Final = {
 
 def build_score(
     target: GraderTarget,
-    item: Item,
-    options: Options,
+    item: GraderItem,
+    options: GraderOptions,
     attempt: int,
     *,
-    secret: Secret | None = None,
+    secret: SharedSecret | None = None,
     callback: CallbackAddress | None = None,
     now: float | None = None,
-) -> Call:
+) -> GraderCall:
     """Build a signed POST /score.
 
     attempt   from 1; a hint to the grader
@@ -60,14 +60,14 @@ def build_score(
 
 def build_batch(
     target: GraderTarget,
-    items: Sequence[Item],
-    options: Options,
+    items: Sequence[GraderItem],
+    options: GraderOptions,
     attempt: int,
     *,
-    secret: Secret | None = None,
+    secret: SharedSecret | None = None,
     callback: CallbackAddress | None = None,
     now: float | None = None,
-) -> Call:
+) -> GraderCall:
     """Build a signed POST /score/batch; see `build_score`. The caller has split the items by count and size."""
     request_id = signing.new_request_id()
     listed = b",".join(map(encode_item, items))
@@ -79,13 +79,13 @@ def build_batch(
     return _call(target, "batch", request_id, body, ids, options, attempt, timeout_ms, secret, callback, now)
 
 
-def build_health(target: GraderTarget, *, secret: Secret | None = None, now: float | None = None) -> Call:
+def build_health(target: GraderTarget, *, secret: SharedSecret | None = None, now: float | None = None) -> GraderCall:
     """Build a signed GET /health."""
     request_id = signing.new_request_id()
-    return _call(target, "health", request_id, b"", (), Options(), 1, HEALTH_TIMEOUT_MS, secret, None, now)
+    return _call(target, "health", request_id, b"", (), GraderOptions(), 1, HEALTH_TIMEOUT_MS, secret, None, now)
 
 
-def encode_item(item: Item) -> bytes:
+def encode_item(item: GraderItem) -> bytes:
     """Encode one completion for a request body."""
     string = ecmajson.string
     system_prompt = b"" if item.system_prompt is None else b',"systemPrompt":' + string(item.system_prompt)
@@ -101,12 +101,12 @@ def encode_item(item: Item) -> bytes:
     )
 
 
-def split_by_size(items: Iterable[Item], limit: int = BODY_TARGET) -> list[list[Item]]:
+def split_by_size(items: Iterable[GraderItem], limit: int = BODY_TARGET) -> list[list[GraderItem]]:
     """Split items, in order, into groups whose bodies stay below `limit` bytes; a larger item is its own group."""
     listed = list(items)
     if sum(map(_most, listed)) + _ENVELOPE <= limit:
         return [listed] if listed else []
-    groups: list[list[Item]] = []
+    groups: list[list[GraderItem]] = []
     room = 0
     for item in listed:
         size = len(encode_item(item)) + 1
@@ -118,7 +118,7 @@ def split_by_size(items: Iterable[Item], limit: int = BODY_TARGET) -> list[list[
     return groups
 
 
-def _most(item: Item) -> int:
+def _most(item: GraderItem) -> int:
     """Return an upper limit for the bytes of an encoded item, without encoding its long strings."""
     free = (len(ecmajson.dumps(item.metadata)) if item.metadata else 0) + (
         len(ecmajson.dumps(item.messages)) if item.messages is not None else 0
@@ -127,7 +127,7 @@ def _most(item: Item) -> int:
     return _LONGEST_ESCAPE * characters + free + _ENVELOPE
 
 
-def _options(options: Options) -> bytes:
+def _options(options: GraderOptions) -> bytes:
     return _OPTIONS[options.include_dimensions, options.include_explanation]
 
 
@@ -145,13 +145,13 @@ def _call(
     request_id: str,
     body: bytes,
     items: tuple[str, ...],
-    options: Options,
+    options: GraderOptions,
     attempt: int,
     timeout_ms: int,
-    secret: Secret | None,
+    secret: SharedSecret | None,
     callback: CallbackAddress | None,
     now: float | None,
-) -> Call:
+) -> GraderCall:
     key = secret or target.signing[0]
     timestamp = str(int(clock.shared_time() if now is None else now))
     signature = signing.sign(key.value, timestamp, request_id, body)
@@ -176,4 +176,4 @@ def _call(
         max_body=MAX_ANSWER[kind],
         pins=target.pins,
     )
-    return Call(request, request_id, timestamp, signature, items, kind, key, options, callback)
+    return GraderCall(request, request_id, timestamp, signature, items, kind, key, options, callback)

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from graders.gateway.types import Secret
+from graders.gateway.types import SharedSecret
 
 MAX_SKEW_S: Final = 300
 
@@ -39,7 +39,9 @@ class SignatureRefused(Exception):
     skew_s  the sender's clock minus ours, if the signature is valid; `secret` is then the one that verified
     """
 
-    def __init__(self, code: str, message: str, *, skew_s: float | None = None, secret: Secret | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, *, skew_s: float | None = None, secret: SharedSecret | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -47,10 +49,10 @@ class SignatureRefused(Exception):
         self.secret = secret
 
 
-class Verified(Struct, frozen=True):
+class VerifiedMessage(Struct, frozen=True):
     """A message with a valid signature, time and id. `skew_s` is the sender's clock minus ours."""
 
-    secret: Secret
+    secret: SharedSecret
     signature: str
     skew_s: float
 
@@ -71,14 +73,14 @@ def _digest(secret: str, timestamp: str, request_id: str, body: bytes) -> bytes:
 
 
 def verify_response(
-    secrets: Sequence[Secret],
+    secrets: Sequence[SharedSecret],
     headers: Headers,
     body: bytes,
     *,
     request_id: str,
     sent_signature: str,
     now: float,
-) -> Verified:
+) -> VerifiedMessage:
     """Check a grader's answer against the request id and the signature that the platform sent.
 
     raises  SignatureRefused
@@ -91,14 +93,14 @@ def verify_response(
 
 
 def verify_callback(
-    secrets: Sequence[Secret],
+    secrets: Sequence[SharedSecret],
     headers: Headers,
     body: bytes,
     *,
     request_id: str,
     sent_signature: str,
     now: float,
-) -> Verified:
+) -> VerifiedMessage:
     """Check a callback against the attempt that the grader answered with 202.
 
     A message without usable headers takes as much time as one with a wrong signature.
@@ -138,11 +140,11 @@ def _read(headers: Headers, *names: str) -> list[str]:
 
 
 def _verify(
-    secrets: Sequence[Secret], timestamp: str, request_id: str, signature: str, body: bytes, now: float
-) -> Verified:
+    secrets: Sequence[SharedSecret], timestamp: str, request_id: str, signature: str, body: bytes, now: float
+) -> VerifiedMessage:
     """Compare with the signature under every active secret; never stop early, so that timing reveals nothing."""
     signature_octets = bytes.fromhex(signature)
-    matching_secret: Secret | None = None
+    matching_secret: SharedSecret | None = None
     for secret in secrets:
         if (
             hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), signature_octets)
@@ -155,15 +157,15 @@ def _verify(
             "The signature does not match this message with any active secret. It must cover the time, the request "
             "id and the exact bytes of the body.",
         )
-    return Verified(matching_secret, signature, float(int(timestamp) - int(now)))
+    return VerifiedMessage(matching_secret, signature, float(int(timestamp) - int(now)))
 
 
-def _check_reflection(verified: Verified, sent_signature: str) -> None:
+def _check_reflection(verified: VerifiedMessage, sent_signature: str) -> None:
     if hmac.compare_digest(verified.signature.lower(), sent_signature.lower()):
         raise SignatureRefused("reflected", "The message is the platform's own request, sent back.")
 
 
-def _check_time(verified: Verified) -> None:
+def _check_time(verified: VerifiedMessage) -> None:
     if abs(verified.skew_s) > MAX_SKEW_S:
         skew = verified.skew_s
         direction = "ahead of" if skew > 0 else "behind"

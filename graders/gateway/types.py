@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from autotune.core.outbound.calls import OutboundRequest
-from graders.verdicts import Accepted, Failure, Options, Verdict
+from graders.verdicts import Acceptance, Failure, GraderOptions, Verdict
 
 MAX_SCORE_TIMEOUT_MS = 30_000
 MAX_BATCH_TIMEOUT_MS = 120_000
@@ -14,7 +14,7 @@ MAX_BATCH_TIMEOUT_MS = 120_000
 Kind = Literal["score", "batch", "health"]
 
 
-class Secret(Struct, frozen=True):
+class SharedSecret(Struct, frozen=True):
     """An active shared secret. `value` is the whole string as shown to the grader's owner."""
 
     key_id: str
@@ -22,7 +22,7 @@ class Secret(Struct, frozen=True):
     current: bool = True
 
     def __repr__(self) -> str:
-        return f"Secret({self.key_id!r}, current={self.current})"
+        return f"SharedSecret({self.key_id!r}, current={self.current})"
 
 
 class GraderTarget(Struct, frozen=True):
@@ -33,7 +33,7 @@ class GraderTarget(Struct, frozen=True):
 
     grader_id: str
     base_url: str
-    signing: tuple[Secret, ...]
+    signing: tuple[SharedSecret, ...]
     max_batch_size: int = 1
     timeout_ms: int = 4_000
     batch_timeout_ms: int = 30_000
@@ -43,7 +43,7 @@ class GraderTarget(Struct, frozen=True):
     pins: tuple[str, ...] = ()
 
     @property
-    def current(self) -> Secret:
+    def current(self) -> SharedSecret:
         """The newest secret."""
         return next((secret for secret in self.signing if secret.current), self.signing[0])
 
@@ -55,7 +55,7 @@ class CallbackAddress(Struct, frozen=True):
     expires_at: datetime
 
 
-class Call(Struct, frozen=True):
+class GraderCall(Struct, frozen=True):
     """One signed attempt, ready to send.
 
     request_id  new for every attempt; `timestamp` and `signature` as sent
@@ -70,12 +70,12 @@ class Call(Struct, frozen=True):
     signature: str
     items: tuple[str, ...]
     kind: Kind
-    key: Secret
-    options: Options = Options()
+    key: SharedSecret
+    options: GraderOptions = GraderOptions()
     callback: CallbackAddress | None = None
 
 
-class Outcome(Struct, frozen=True):
+class CallOutcome(Struct, frozen=True):
     """The result of one call.
 
     verdicts         an entry for every item of the call
@@ -83,7 +83,7 @@ class Outcome(Struct, frozen=True):
     clock_skew_s     the grader's clock minus ours; None unless the answer's signature is valid
     """
 
-    verdicts: dict[str, Verdict | Failure | Accepted]
+    verdicts: dict[str, Verdict | Failure | Acceptance]
     key_id_verified: str | None
     clock_skew_s: float | None
     latency_ms: float
@@ -100,7 +100,7 @@ class Capabilities(Struct, frozen=True):
     domains: tuple[str, ...] | None = None
 
 
-class Health(Struct, frozen=True):
+class HealthReport(Struct, frozen=True):
     """A grader's answer to GET /health.
 
     status  healthy, degraded or unhealthy; Autotune calls a grader with one of the first two
@@ -112,9 +112,9 @@ class Health(Struct, frozen=True):
 
 
 class HealthOutcome(Struct, frozen=True):
-    """The result of a health call; see `Outcome`."""
+    """The result of a health call; see `CallOutcome`."""
 
-    health: Health | Failure
+    health: HealthReport | Failure
     key_id_verified: str | None
     clock_skew_s: float | None
     latency_ms: float

@@ -5,6 +5,6 @@ No rule costs a round trip for every call.
 """
 
 from graders.guards.guard import Guard
-from graders.guards.values import Answered, Permit
+from graders.guards.values import CallReport, Permit
 
-__all__ = ["Answered", "Guard", "Permit"]
+__all__ = ["CallReport", "Guard", "Permit"]

@@ -10,37 +10,37 @@ from msgspec.structs import replace
 from graders import pauses, status
 from graders.guards import bucket, circuit, permits
 from graders.guards.circuit import CallEvent
-from graders.guards.homes import Home
-from graders.guards.permits import Caller
-from graders.guards.rows import Rows
-from graders.guards.state import NOTHING, Circuit, State
-from graders.guards.values import Answered, Permit
+from graders.guards.homes import GuardStore
+from graders.guards.permits import PermitRequest
+from graders.guards.rows import CallSequence
+from graders.guards.state import NOTHING, Circuit, GuardState
+from graders.guards.values import CallReport, Permit
 from graders.models import Grader
 from graders.states import Trouble
 
 T = TypeVar("T")
 
-PROBE_MARGIN_S: Final = 5.0
-CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_PROBES} trial calls in a row succeeded."
+TRIAL_MARGIN_S: Final = 5.0
+CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_TRIALS} trial calls in a row succeeded."
 
 
 class Guard:
     """Tells a drain what it may send to a grader, and collects the results of its calls. For one thread.
 
-    holder  a string that no other drain has
+    drain_id  a string that no other drain has
     """
 
-    def __init__(self, grader: Grader, holder: str) -> None:
-        self.holder = holder
-        self._home = Home(grader.pk)
-        self._rows = Rows()
+    def __init__(self, grader: Grader, drain_id: str) -> None:
+        self.drain_id = drain_id
+        self._home = GuardStore(grader.pk)
+        self._rows = CallSequence()
         self._events: list[CallEvent] = []
-        self._answers: list[Answered] = []
+        self._answers: list[CallReport] = []
         self._reported_at = 0.0
         self._want = 0
         self._registered = False
         self._seen: Circuit = NOTHING.circuit
-        self._permit = Permit(slots=0, batch=1, probing=False)
+        self._permit = Permit(slots=0, batch=1, is_trial=False)
         self._clock = (0.0, time.monotonic())
         self._grader: Grader | None = None
         self._take_over(grader)
@@ -67,7 +67,7 @@ class Guard:
         if not rate or completions <= 0:
             return completions, None
 
-        def rule(state: State) -> tuple[State, tuple[int, float | None]]:
+        def rule(state: GuardState) -> tuple[GuardState, tuple[int, float | None]]:
             bucket_after, granted, more_at = bucket.take(state.bucket, completions, rate=rate, now=timestamp)
             return replace(state, bucket=bucket_after), (granted, more_at)
 
@@ -80,16 +80,16 @@ class Guard:
         if not rate or completions <= 0:
             return
 
-        def rule(state: State) -> tuple[State, None]:
+        def rule(state: GuardState) -> tuple[GuardState, None]:
             return replace(state, bucket=bucket.give_back(state.bucket, completions, rate=rate)), None
 
         self._change(rule, self._present())
 
     def sent(self) -> int:
-        """Number a call that is sent now, for its `Answered`. No round trip."""
+        """Number a call that is sent now, for its `CallReport`. No round trip."""
         return self._rows.sent()
 
-    def note(self, answers: Sequence[Answered], *, now: datetime) -> Permit | None:
+    def note(self, answers: Sequence[CallReport], *, now: datetime) -> Permit | None:
         """Record the results of calls in the order in which they ended. Each numbered call must be noted once.
 
         This takes a round trip only for a failure, if the circuit is not closed or saw failures, or once a second.
@@ -119,13 +119,13 @@ class Guard:
         self._rate = grader.rate_per_minute
         self._limit = grader.max_concurrency
         self._most = grader.max_batch_size
-        self._lease_s = max(grader.timeout_ms, grader.batch_timeout_ms) / 1_000 + PROBE_MARGIN_S
+        self._lease_s = max(grader.timeout_ms, grader.batch_timeout_ms) / 1_000 + TRIAL_MARGIN_S
         self._troubled = Trouble.CIRCUIT in grader.troubles
-        self._held_until = grader.held_until
+        self._paused_until = grader.held_until
 
-    def _caller(self) -> Caller:
-        return Caller(
-            holder=self.holder,
+    def _caller(self) -> PermitRequest:
+        return PermitRequest(
+            drain_id=self.drain_id,
             want=self._want,
             out=self._rows.out,
             limit=self._limit,
@@ -153,10 +153,10 @@ class Guard:
         self._events, self._answers, self._reported_at = [], [], at
         self._ask(lambda state: permits.learned(state, self._caller(), events, answers, at), at)
 
-    def _ask(self, rule: Callable[[State], tuple[State, Permit]], at: float) -> None:
+    def _ask(self, rule: Callable[[GuardState], tuple[GuardState, Permit]], at: float) -> None:
         """Apply a rule that returns a permit, and update the grader's row if the rule opened or closed the circuit."""
 
-        def watched(state: State) -> tuple[State, tuple[Permit, Circuit, Circuit]]:
+        def watched(state: GuardState) -> tuple[GuardState, tuple[Permit, Circuit, Circuit]]:
             after, permit = rule(state)
             return after, (permit, state.circuit, after.circuit)
 
@@ -169,10 +169,10 @@ class Guard:
         elif after.phase == "closed" and before.phase != "closed":
             self._close()
 
-    def _change(self, rule: Callable[[State], tuple[State, T]], at: float) -> T:
+    def _change(self, rule: Callable[[GuardState], tuple[GuardState, T]], at: float) -> T:
         """Apply a rule to the shared state. If that was lost, the grader's troubles say that the circuit was open."""
 
-        def careful(state: State) -> tuple[State, T]:
+        def careful(state: GuardState) -> tuple[GuardState, T]:
             is_lost = self._troubled and not state.is_known
             return rule(replace(state, circuit=circuit.doubtful()) if is_lost else state)
 
@@ -181,16 +181,16 @@ class Guard:
     def _agree(self) -> None:
         """Correct the grader's row if the process that changed the circuit died before it updated the row."""
         if self._seen.phase == "open":
-            if not self._troubled or self._held_until is None or self._held_until.timestamp() < self._seen.until:
+            if not self._troubled or self._paused_until is None or self._paused_until.timestamp() < self._seen.until:
                 self._open()
         elif self._seen.phase == "closed" and self._troubled:
             self._close()
 
     def _open(self) -> None:
         until = datetime.fromtimestamp(self._seen.until, UTC)
-        self._troubled, self._held_until = True, until
+        self._troubled, self._paused_until = True, until
         status.trouble(self._grader_id, Trouble.CIRCUIT, circuit.reason(self._seen))
-        pauses.hold(self._grader_id, until, pauses.CIRCUIT_OPEN)
+        pauses.pause(self._grader_id, until, pauses.CIRCUIT_OPEN)
 
     def _close(self) -> None:
         self._troubled = False
@@ -200,6 +200,6 @@ class Guard:
 
 def _differs(before: Permit, after: Permit) -> bool:
     """Return whether the circuit, our share or the batch size changed. A report renews the share, perhaps smaller."""
-    return (before.probing, before.hold_until, before.batch, before.slots) != (
-        after.probing, after.hold_until, after.batch, after.slots,
+    return (before.is_trial, before.pause_until, before.batch, before.slots) != (
+        after.is_trial, after.pause_until, after.batch, after.slots,
     )  # fmt: skip

@@ -3,9 +3,9 @@
 A change is a pure function of the whole state. If another process changed the state first, the function is applied
 again to the new state. State is never copied between Redis and the database: each holds the changes that were written
 to it, and drops a state that has not changed for ten minutes. So a switch between them, or a flush, may lose the wait
-of an open circuit (the grader's row still names the trouble, so a probe is sent first), the batch size and the current
-holders. Until the live holders have renewed, their calls are in progress beside those of others, and the bucket may
-grant one more burst.
+of an open circuit (the grader's row still names the trouble, so a trial call is sent first), the batch size and the
+current drains. Until the live drains have renewed, their calls are in progress beside those of others, and the bucket
+may grant one more burst.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from django.db import IntegrityError, connection, transaction
 from msgspec.structs import replace
 
 from autotune.core.redis import attempt
-from graders.guards.state import STALE_S, State, decode, encode, from_row, to_row
+from graders.guards.state import STALE_S, GuardState, decode, encode, from_row, to_row
 from graders.models import GraderGuard
 
 T = TypeVar("T")
-Rule = Callable[[State], tuple[State, T]]
+Rule = Callable[[GuardState], tuple[GuardState, T]]
 
 MAX_TRIES: Final = 200  # each failed try is another process's success, so one change never needs this many
 COMPARE_AND_SET: Final = """
@@ -32,7 +32,7 @@ return 1
 """
 
 
-class Home:
+class GuardStore:
     """The stored state of one grader's guard. It caches the last state, so most changes take one round trip."""
 
     def __init__(self, grader_id: UUID) -> None:
@@ -84,5 +84,5 @@ def _need_not_be_durable() -> None:
             cursor.execute("set local synchronous_commit to off")
 
 
-def _at(state: State, now: float) -> State:
+def _at(state: GuardState, now: float) -> GuardState:
     return replace(state, at=max(now, state.at))

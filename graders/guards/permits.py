@@ -10,20 +10,20 @@ from msgspec.structs import replace
 from graders import pauses
 from graders.guards import circuit, sizes, slots
 from graders.guards.circuit import CallEvent
-from graders.guards.state import State
-from graders.guards.values import Answered, Permit
+from graders.guards.state import GuardState
+from graders.guards.values import CallReport, Permit
 
-HALF_OPEN_WAIT_S: Final = 2.0  # how long the others wait before they check whether the probe succeeded
+HALF_OPEN_WAIT_S: Final = 2.0  # how long the others wait before they check whether the trial call succeeded
 
 
-class Caller(Struct, frozen=True):
-    """A holder that asks for a permit, and the grader's limits.
+class PermitRequest(Struct, frozen=True):
+    """A drain that asks for a permit, and the grader's limits.
 
     want, out  calls that it wants in progress, and that are in progress
-    lease_s    how long a probe may take
+    lease_s    how long a trial call may take
     """
 
-    holder: str
+    drain_id: str
     want: int
     out: int
     limit: int
@@ -31,54 +31,56 @@ class Caller(Struct, frozen=True):
     lease_s: float
 
 
-def allowed(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
+def allowed(state: GuardState, caller: PermitRequest, now: float) -> tuple[GuardState, Permit]:
     """Register or renew the caller's share; return the new state and what the caller may send."""
     if caller.want:
         state = replace(state, circuit=circuit.due(state.circuit, now))
     else:
-        state = replace(state, circuit=circuit.leave(state.circuit, caller.holder))
+        state = replace(state, circuit=circuit.leave(state.circuit, caller.drain_id))
     if state.circuit.phase == "open":
-        return _held(state, caller, state.circuit.until, now)
+        return _paused(state, caller, state.circuit.until, now)
     if state.circuit.phase == "half_open" and caller.want:
-        return _probing(state, caller, now)
+        return _trial(state, caller, now)
     return _share(state, caller, caller.want, now)
 
 
 def learned(
-    state: State, caller: Caller, events: Sequence[CallEvent], answers: Sequence[Answered], now: float
-) -> tuple[State, Permit]:
+    state: GuardState, caller: PermitRequest, events: Sequence[CallEvent], answers: Sequence[CallReport], now: float
+) -> tuple[GuardState, Permit]:
     """Apply the results of calls; return the new state and what the caller may send then."""
     judged = circuit.judge(
         state.circuit,
         events,
-        holder=caller.holder,
-        alone=not any(other.held for other in slots.live(state.holders, caller.holder, now).values()),
+        drain_id=caller.drain_id,
+        alone=not any(other.slots for other in slots.live(state.drains, caller.drain_id, now).values()),
         lease_s=caller.lease_s,
         now=now,
     )
     return allowed(replace(state, circuit=judged, batch=sizes.learn(state.batch, answers, caller.most)), caller, now)
 
 
-def _share(state: State, caller: Caller, want: int, now: float) -> tuple[State, Permit]:
-    holders, room = slots.renew(state.holders, caller.holder, want=want, out=caller.out, limit=caller.limit, now=now)
+def _share(state: GuardState, caller: PermitRequest, want: int, now: float) -> tuple[GuardState, Permit]:
+    drains, room = slots.renew(state.drains, caller.drain_id, want=want, out=caller.out, limit=caller.limit, now=now)
     permit = Permit(
         slots=room,
         batch=sizes.current(state.batch, caller.most),
-        probing=False,
-        others=len(holders) - (caller.holder in holders),
+        is_trial=False,
+        others=len(drains) - (caller.drain_id in drains),
     )
-    return replace(state, holders=holders), permit
+    return replace(state, drains=drains), permit
 
 
-def _held(state: State, caller: Caller, until: float, now: float) -> tuple[State, Permit]:
+def _paused(state: GuardState, caller: PermitRequest, until: float, now: float) -> tuple[GuardState, Permit]:
     state, permit = _share(state, caller, 0, now)
-    return state, replace(permit, hold_until=datetime.fromtimestamp(until, UTC), hold_reason=pauses.CIRCUIT_OPEN)
+    return state, replace(permit, pause_until=datetime.fromtimestamp(until, UTC), pause_reason=pauses.CIRCUIT_OPEN)
 
 
-def _probing(state: State, caller: Caller, now: float) -> tuple[State, Permit]:
-    """Let one caller probe, within the grader's concurrency; the others wait a moment."""
+def _trial(state: GuardState, caller: PermitRequest, now: float) -> tuple[GuardState, Permit]:
+    """Let one caller make the trial call, within the grader's concurrency; the others wait a moment."""
     shared, permit = _share(state, caller, 1, now)
-    probed = circuit.probe(state.circuit, caller.holder, lease_s=caller.lease_s, now=now) if permit.slots else None
-    if probed is None or probed.probe != caller.holder:
-        return _held(state, caller, now + HALF_OPEN_WAIT_S, now)
-    return replace(shared, circuit=probed), replace(permit, batch=1, probing=True)
+    with_trial = (
+        circuit.begin_trial(state.circuit, caller.drain_id, lease_s=caller.lease_s, now=now) if permit.slots else None
+    )
+    if with_trial is None or with_trial.trial_by != caller.drain_id:
+        return _paused(state, caller, now + HALF_OPEN_WAIT_S, now)
+    return replace(shared, circuit=with_trial), replace(permit, batch=1, is_trial=True)

@@ -1,15 +1,15 @@
-"""Order one holder's answers by when their calls were sent, to count calls in progress and failures in a row."""
+"""Order one drain's answers by when their calls were sent, to count calls in progress and failures in a row."""
 
 from collections.abc import Iterable
 from typing import Final
 
 from graders.guards.circuit import CallEvent
-from graders.guards.values import Answered
+from graders.guards.values import CallReport
 
 MAX_WAITING: Final = 2_048  # answers that wait for an older call; with more, that call was never noted and is skipped
 
 
-class Rows:
+class CallSequence:
     """Numbers calls when they are sent, and puts their answers in that order."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Rows:
         """The number of calls whose answer is not noted yet."""
         return self._sent - self._answered
 
-    def hear(self, answers: Iterable[Answered]) -> list[CallEvent]:
+    def hear(self, answers: Iterable[CallReport]) -> list[CallEvent]:
         """Turn answers into events: a call's end at once, its place in the row when all calls before it have ended."""
         events: list[CallEvent] = []
         for answer in answers:

@@ -8,23 +8,23 @@ from msgspec import Struct
 class Permit(Struct, frozen=True):
     """What a drain may send now.
 
-    slots        calls that this holder may have in progress; 0: others hold all of them, ask again soon
-    batch        maximum of items in a call
-    probing      the circuit is half-open and the probe is ours: one call of one item
-    hold_until   nothing may be sent before it
-    hold_reason  why (graders.pauses)
-    others       how many other holders there are; ask again soon while there are any
+    slots         calls that this drain may have in progress; 0: others hold all of them, ask again soon
+    batch         maximum of items in a call
+    is_trial      the circuit is half-open and the trial call is ours: one call of one item
+    pause_until   nothing may be sent before it
+    pause_reason  why (graders.pauses)
+    others        how many other drains there are; ask again soon while there are any
     """
 
     slots: int
     batch: int
-    probing: bool
-    hold_until: datetime | None = None
-    hold_reason: str = ""
+    is_trial: bool
+    pause_until: datetime | None = None
+    pause_reason: str = ""
     others: int = 0
 
 
-class Answered(Struct, frozen=True):
+class CallReport(Struct, frozen=True):
     """The result of one call.
 
     ok      False: a failure that counts for the circuit

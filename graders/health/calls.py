@@ -5,7 +5,7 @@ from uuid import UUID
 
 from autotune.core.outbound import engine as outbound_engine
 from graders.gateway import outcomes, requests
-from graders.gateway.types import Call, GraderTarget, HealthOutcome
+from graders.gateway.types import GraderCall, GraderTarget, HealthOutcome
 from graders.verdicts import Failure
 
 PATIENCE_S = 1.0  # of one poll; each call has its own timeout
@@ -18,9 +18,9 @@ def ask_health(targets: Mapping[UUID, GraderTarget]) -> dict[UUID, HealthOutcome
     """
     engine = outbound_engine.engine()
     health_outcomes: dict[UUID, HealthOutcome] = {}
-    out: dict[str, tuple[UUID, Call]] = {}
+    out: dict[str, tuple[UUID, GraderCall]] = {}
 
-    def send(key: UUID, call: Call) -> None:
+    def send(key: UUID, call: GraderCall) -> None:
         out[call.request_id] = key, call
         engine.submit(call.request, call.request_id)
 

@@ -17,7 +17,7 @@ MAX_DETAIL: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """The result of one check; `latency_ms` is that of its call, None if it made none."""
 
     name: str
@@ -27,16 +27,16 @@ class Check:
     clock_skew_s: float | None = None
 
 
-def of_health(outcome: HealthOutcome) -> Check:
+def of_health(outcome: HealthOutcome) -> CheckResult:
     """Return the check that decides from the /health response whether the grader may be called."""
     health = outcome.health
     if isinstance(health, Failure):
-        return Check(HEALTH, False, failure_text(health), outcome.latency_ms, outcome.clock_skew_s)
+        return CheckResult(HEALTH, False, failure_text(health), outcome.latency_ms, outcome.clock_skew_s)
     detail = f"The grader reports that it is {health.status}."
-    return Check(HEALTH, health.status != "unhealthy", detail, outcome.latency_ms, outcome.clock_skew_s)
+    return CheckResult(HEALTH, health.status != "unhealthy", detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
-def of_clock(outcome: HealthOutcome) -> Check | None:
+def of_clock(outcome: HealthOutcome) -> CheckResult | None:
     """Return the check of the grader's clock, None without a valid signature.
 
     A difference of up to 300 s is tolerated; above 60 s the detail warns the owner.
@@ -45,10 +45,10 @@ def of_clock(outcome: HealthOutcome) -> Check | None:
     if skew is None:
         return None
     if abs(skew) <= TOLERATED_SKEW_S:
-        return Check(CLOCK, True, "The grader's clock agrees with Autotune's clock.", clock_skew_s=skew)
+        return CheckResult(CLOCK, True, "The grader's clock agrees with Autotune's clock.", clock_skew_s=skew)
     side = "ahead of" if skew > 0 else "behind"
     is_tolerated = not isinstance(outcome.health, Failure)
-    return Check(
+    return CheckResult(
         CLOCK, is_tolerated, f"The grader's clock is {abs(skew):.0f} s {side} Autotune's. Set it.", clock_skew_s=skew
     )
 
@@ -72,7 +72,7 @@ def locked(grader_id: UUID, target: GraderTarget) -> Grader:
     return grader
 
 
-def keep(grader: Grader, checks: Iterable[Check]) -> None:
+def keep(grader: Grader, checks: Iterable[CheckResult]) -> None:
     """Store the checks of a grader."""
     GraderCheck.objects.bulk_create(
         GraderCheck(

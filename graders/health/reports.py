@@ -24,7 +24,7 @@ from autotune.core.pages import sentences
 from graders import credentials, pauses, status, targets, versions
 from graders.gateway.types import GraderTarget, HealthOutcome
 from graders.health import calls, checks
-from graders.health.checks import TOLERATED_SKEW_S, Check
+from graders.health.checks import TOLERATED_SKEW_S, CheckResult
 from graders.models import Grader, GraderCheck, GraderStatusChange
 from graders.states import GraderKind, GraderStatus, HealthStatus, Trouble
 from graders.verdicts import Failure
@@ -32,7 +32,7 @@ from graders.verdicts import Failure
 EVERY: Final = timedelta(minutes=5)
 SHOWN: Final = 50  # checks, and changes of status
 EARLIEST: Final = timedelta(minutes=4)  # after the previous check, so that two schedulers do not check twice
-HOLD: Final = EVERY + timedelta(minutes=1)
+PAUSE_FOR: Final = EVERY + timedelta(minutes=1)
 GROUP: Final = 128  # graders that are called at once
 MAX_REPEATS: Final = 1_000  # the counter stops here
 DOWN: Final = frozenset({HealthStatus.UNHEALTHY, HealthStatus.UNREACHABLE})
@@ -137,13 +137,13 @@ def settle(grader_id: UUID, target: GraderTarget, outcome: HealthOutcome) -> Non
         _follow(grader, HealthStatus(grader.health), health_status, check)
 
 
-def _skewed(outcome: HealthOutcome) -> list[Check]:
+def _skewed(outcome: HealthOutcome) -> list[CheckResult]:
     """Return the check of the grader's clock if the clock is wrong, as a list of at most one."""
     clock = checks.of_clock(outcome)
     return [clock] if clock and abs(clock.clock_skew_s or 0.0) > TOLERATED_SKEW_S else []
 
 
-def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, check: Check) -> None:
+def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, check: CheckResult) -> None:
     """Change the grader's status and pause by the results of two health checks in a row."""
     if before == now == HealthStatus.HEALTHY:
         if grader.status == GraderStatus.DEGRADED:
@@ -151,6 +151,6 @@ def _follow(grader: Grader, before: HealthStatus, now: HealthStatus, check: Chec
     elif HealthStatus.HEALTHY not in (before, now):
         status.trouble(grader.pk, Trouble.HEALTH, sentences.joined(UNWELL_REASON, check.detail))
     if before in DOWN and now in DOWN:
-        pauses.hold(grader.pk, database_now() + HOLD, pauses.UNHEALTHY)
+        pauses.pause(grader.pk, database_now() + PAUSE_FOR, pauses.UNHEALTHY)
     elif before not in DOWN and now not in DOWN:
         pauses.release(grader.pk, pauses.UNHEALTHY)

@@ -17,16 +17,16 @@ LAST: Final = 24  # two hours, because a grader in service is checked every five
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class HealthMark:
     """The result of one health check."""
 
     passed: bool
     at: datetime
 
 
-def recent(grader_ids: Collection[UUID]) -> dict[UUID, list[Look]]:
+def recent(grader_ids: Collection[UUID]) -> dict[UUID, list[HealthMark]]:
     """Return the last health checks of each grader, at most LAST, oldest first, in two queries for all."""
-    looks_by_grader: dict[UUID, list[Look]] = {pk: [] for pk in grader_ids}
+    looks_by_grader: dict[UUID, list[HealthMark]] = {pk: [] for pk in grader_ids}
     if not looks_by_grader:
         return looks_by_grader
     health_checks = GraderCheck.objects.filter(name=checks.HEALTH)
@@ -37,5 +37,5 @@ def recent(grader_ids: Collection[UUID]) -> dict[UUID, list[Look]]:
     for pk, passed, checked_at in (
         health_checks.filter(newest_checks).order_by("pk").values_list("grader_id", "passed", "at")
     ):
-        looks_by_grader[pk].append(Look(passed, checked_at))
+        looks_by_grader[pk].append(HealthMark(passed, checked_at))
     return looks_by_grader

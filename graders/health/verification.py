@@ -18,12 +18,12 @@ from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from autotune.core.pages import sentences
 from graders import credentials, pauses, status, targets, versions
 from graders.gateway import outcomes, requests
-from graders.gateway.types import Call, GraderTarget, Health, Outcome, Secret
+from graders.gateway.types import CallOutcome, GraderCall, GraderTarget, HealthReport, SharedSecret
 from graders.health import calls, checks
-from graders.health.checks import CAPABILITIES, SCORE, Check
+from graders.health.checks import CAPABILITIES, SCORE, CheckResult
 from graders.models import Grader
 from graders.states import GraderStatus, HealthStatus, Trouble
-from graders.verdicts import Accepted, Failure, Item, Options, Verdict
+from graders.verdicts import Acceptance, Failure, GraderItem, GraderOptions, Verdict
 
 VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
 SAYS_DEGRADED: Final = "Verified, but its /health reports that it is degraded."
@@ -39,11 +39,11 @@ COMPARED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class VerificationResult:
     """The results of a verification. `key_ids` are the ids of the secrets with which the answers verified."""
 
-    checks: tuple[Check, ...]
-    health: Health | None
+    checks: tuple[CheckResult, ...]
+    health: HealthReport | None
     key_ids: frozenset[str]
 
     @property
@@ -51,7 +51,7 @@ class Probe:
         return all(check.passed for check in self.checks)
 
 
-def verify(grader: Grader) -> Probe:
+def verify(grader: Grader) -> VerificationResult:
     """Verify a grader, store the checks, and change its status by them.
 
     If all checks pass, it becomes active, or degraded if it reports that. Otherwise an active grader becomes degraded,
@@ -61,43 +61,45 @@ def verify(grader: Grader) -> Probe:
     """
     target = targets.load(grader)
     release()  # a grader that hangs must not hold a connection of the pool
-    probe = run(grader, target)
-    settle(grader, target, probe)
-    return probe
+    result = run(grader, target)
+    settle(grader, target, result)
+    return result
 
 
-def run(grader: Grader, target: GraderTarget) -> Probe:
+def run(grader: Grader, target: GraderTarget) -> VerificationResult:
     """Call /health, then /score, and judge the answers. Writes nothing."""
-    probe, goes_on = begin(grader, target)
-    return finish(target, probe) if goes_on else probe
+    result, goes_on = begin(grader, target)
+    return finish(target, result) if goes_on else result
 
 
-def begin(grader: Grader, target: GraderTarget) -> tuple[Probe, bool]:
-    """Call /health; return the probe so far and whether to call /score. If not, the checks say why."""
+def begin(grader: Grader, target: GraderTarget) -> tuple[VerificationResult, bool]:
+    """Call /health; return the result so far and whether to call /score. If not, the checks say why."""
     outcome = calls.ask_health({grader.pk: target})[grader.pk]
     health, keys = outcome.health, _keys(outcome.key_id_verified)
     first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
     if isinstance(health, Failure):
-        first.append(Check(SCORE, False, "Not tried, because /health did not pass."))
-        return Probe(tuple(first), None, keys), False
-    first.append(Check(CAPABILITIES, True, _compared(grader, health)))
+        first.append(CheckResult(SCORE, False, "Not tried, because /health did not pass."))
+        return VerificationResult(tuple(first), None, keys), False
+    first.append(CheckResult(CAPABILITIES, True, _compared(grader, health)))
     if health.status == "unhealthy":
-        first.append(Check(SCORE, False, "Not tried, because the grader reports that it is unhealthy."))
-        return Probe(tuple(first), health, keys), False
-    return Probe(tuple(first), health, keys), True
+        first.append(CheckResult(SCORE, False, "Not tried, because the grader reports that it is unhealthy."))
+        return VerificationResult(tuple(first), health, keys), False
+    return VerificationResult(tuple(first), health, keys), True
 
 
-def finish(target: GraderTarget, probe: Probe) -> Probe:
-    """Call /score with the sample, and add its check to the probe of `begin`."""
+def finish(target: GraderTarget, result: VerificationResult) -> VerificationResult:
+    """Call /score with the sample, and add its check to the result of `begin`."""
     score_outcome, score_check = _score(target)
-    return Probe((*probe.checks, score_check), probe.health, probe.key_ids | _keys(score_outcome.key_id_verified))
+    return VerificationResult(
+        (*result.checks, score_check), result.health, result.key_ids | _keys(score_outcome.key_id_verified)
+    )
 
 
-def _score(target: GraderTarget) -> tuple[Outcome, Check]:
-    item = Item(ids.encode("comp", ids.new()), ids.encode("task", ids.new()), SAMPLE_PROMPT, SAMPLE_RESPONSE)
+def _score(target: GraderTarget) -> tuple[CallOutcome, CheckResult]:
+    item = GraderItem(ids.encode("comp", ids.new()), ids.encode("task", ids.new()), SAMPLE_PROMPT, SAMPLE_RESPONSE)
 
-    def call(secret: Secret | None) -> Outcome:
-        built = requests.build_score(target, item, Options(), 1, secret=secret)
+    def call(secret: SharedSecret | None) -> CallOutcome:
+        built = requests.build_score(target, item, GraderOptions(), 1, secret=secret)
         return outcomes.interpret(built, target, _fetch(built))
 
     outcome = call(None)
@@ -108,19 +110,19 @@ def _score(target: GraderTarget) -> tuple[Outcome, Check]:
     return outcome, _judged(verdict, outcome)
 
 
-def _judged(verdict: Verdict | Failure | Accepted, outcome: Outcome) -> Check:
+def _judged(verdict: Verdict | Failure | Acceptance, outcome: CallOutcome) -> CheckResult:
     """Return the check of the sample: a valid score passes, and so does a signed error that it cannot be judged."""
     if isinstance(verdict, Verdict):
         detail = sentences.joined("The sample was scored.", *verdict.warnings)
-        return Check(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
+        return CheckResult(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
     assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
     cannot_judge = verdict.code == "grader_error"
     reason = sentences.joined(f"The grader reports that it cannot judge the sample: {verdict.message}")
     detail = reason if cannot_judge else checks.failure_text(verdict)
-    return Check(SCORE, cannot_judge, detail, outcome.latency_ms, outcome.clock_skew_s)
+    return CheckResult(SCORE, cannot_judge, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
-def _compared(grader: Grader, health: Health) -> str:
+def _compared(grader: Grader, health: HealthReport) -> str:
     """Describe where /health and the registration differ. Autotune uses the registration."""
     capabilities, differences = health.capabilities, []
     for name, wire_name in COMPARED:
@@ -142,7 +144,7 @@ def _keys(*key_ids: str | None) -> frozenset[str]:
     return frozenset(key_id for key_id in key_ids if key_id)
 
 
-def _fetch(call: Call) -> OutboundResponse | OutboundError:
+def _fetch(call: GraderCall) -> OutboundResponse | OutboundError:
     try:
         return engine.fetch(call.request)
     except OutboundError as exc:
@@ -150,22 +152,22 @@ def _fetch(call: Call) -> OutboundResponse | OutboundError:
 
 
 @transaction.atomic
-def settle(grader: Grader, target: GraderTarget, probe: Probe) -> None:
+def settle(grader: Grader, target: GraderTarget, result: VerificationResult) -> None:
     """Store a verification's checks and change the grader's status by them. Raises as `verify` does."""
     locked_grader = checks.locked(grader.pk, target)
-    checks.keep(locked_grader, probe.checks)
+    checks.keep(locked_grader, result.checks)
     Grader.objects.filter(pk=locked_grader.pk).update(checked_at=database_now())
-    for key_id in probe.key_ids:
+    for key_id in result.key_ids:
         credentials.confirm(key_id)
-    if probe.verified and probe.health is not None:
-        _settle_verified(locked_grader, probe.health)
+    if result.verified and result.health is not None:
+        _settle_verified(locked_grader, result.health)
     elif locked_grader.status != GraderStatus.INACTIVE:
-        failed_check = next(check for check in probe.checks if not check.passed)
+        failed_check = next(check for check in result.checks if not check.passed)
         reason = sentences.joined(f"Verification failed at {failed_check.name}", failed_check.detail)
         status.trouble(locked_grader.pk, Trouble.VERIFICATION, reason)
 
 
-def _settle_verified(grader: Grader, health: Health) -> None:
+def _settle_verified(grader: Grader, health: HealthReport) -> None:
     """Take a verified grader into service, unless its owner has switched it off."""
     versions.seen(grader, health.version)
     moment = timezone.now()

@@ -11,30 +11,30 @@ from django.core import signing
 
 from autotune.core.connections import release
 from graders import targets
-from graders.gateway.types import GraderTarget, Health
+from graders.gateway.types import GraderTarget, HealthReport
 from graders.health import verification
-from graders.health.checks import Check
-from graders.health.verification import Probe
+from graders.health.checks import CheckResult
+from graders.health.verification import VerificationResult
 from graders.models import Grader
 
 TICKET_FOR_S: Final = 60
 
 
-def begin(grader: Grader) -> tuple[Probe, str]:
-    """Call /health; return the probe and the ticket for the next step. If the ticket is '', verification has ended.
+def begin(grader: Grader) -> tuple[VerificationResult, str]:
+    """Call /health; return the result and the ticket for the next step. If the ticket is '', verification has ended.
 
     raises  as verification.verify
     """
     target = targets.load(grader)
     release()
-    probe, goes_on = verification.begin(grader, target)
+    result, goes_on = verification.begin(grader, target)
     if goes_on:
-        return probe, signing.dumps(_plain(probe), salt=_salt(grader, target), compress=True)
-    verification.settle(grader, target, probe)
-    return probe, ""
+        return result, signing.dumps(_plain(result), salt=_salt(grader, target), compress=True)
+    verification.settle(grader, target, result)
+    return result, ""
 
 
-def go_on(grader: Grader, ticket: str) -> Probe:
+def go_on(grader: Grader, ticket: str) -> VerificationResult:
     """Finish the verification whose first step the ticket holds; without a valid ticket, start over.
 
     raises  as verification.verify
@@ -42,13 +42,13 @@ def go_on(grader: Grader, ticket: str) -> Probe:
     target = targets.load(grader)
     release()
     try:
-        first_step = _probe(signing.loads(ticket, salt=_salt(grader, target), max_age=TICKET_FOR_S))
+        first_step = _result(signing.loads(ticket, salt=_salt(grader, target), max_age=TICKET_FOR_S))
     except signing.BadSignature:
-        probe = verification.run(grader, target)
+        result = verification.run(grader, target)
     else:
-        probe = verification.finish(target, first_step)
-    verification.settle(grader, target, probe)
-    return probe
+        result = verification.finish(target, first_step)
+    verification.settle(grader, target, result)
+    return result
 
 
 def _salt(grader: Grader, target: GraderTarget) -> str:
@@ -56,11 +56,13 @@ def _salt(grader: Grader, target: GraderTarget) -> str:
     return f"graders.verifying.{grader.pk}.{target.current.key_id}.{target.base_url}"
 
 
-def _plain(probe: Probe) -> dict[str, Any]:
-    assert probe.health is not None  # else it would not go on
-    checks = [[check.name, check.passed, check.detail, check.latency_ms, check.clock_skew_s] for check in probe.checks]
-    return {"checks": checks, "health": [probe.health.status, probe.health.version], "keys": sorted(probe.key_ids)}
+def _plain(result: VerificationResult) -> dict[str, Any]:
+    assert result.health is not None  # else it would not go on
+    checks = [[check.name, check.passed, check.detail, check.latency_ms, check.clock_skew_s] for check in result.checks]
+    return {"checks": checks, "health": [result.health.status, result.health.version], "keys": sorted(result.key_ids)}
 
 
-def _probe(plain: dict[str, Any]) -> Probe:
-    return Probe(tuple(Check(*row) for row in plain["checks"]), Health(*plain["health"]), frozenset(plain["keys"]))
+def _result(plain: dict[str, Any]) -> VerificationResult:
+    return VerificationResult(
+        tuple(CheckResult(*row) for row in plain["checks"]), HealthReport(*plain["health"]), frozenset(plain["keys"])
+    )

@@ -17,13 +17,15 @@ from multiprocessing import connection, parent_process
 from typing import Any, Final
 
 from graders.hosted import failures
-from graders.hosted.messages import Judge, Reply, Work, encode
+from graders.hosted.messages import ChildReply, ChildWork, Judge, encode
 from graders.verdicts import Failure, Verdict
 
 # What libraries need of the environment. The rest holds the server's secrets, which no judge needs.
 _KEPT: Final = re.compile(r"PATH|HOME|TMPDIR|TZ|LANG|LC_\w+|LD_LIBRARY_PATH|PYTHON\w*|\w+_NUM_THREADS")
-_READY: Final = encode(Reply())
-_OUT_OF_MEMORY: Final = encode(Reply(failure=failures.OUT_OF_MEMORY, is_last=True))  # needs no memory when it is sent
+_READY: Final = encode(ChildReply())
+_OUT_OF_MEMORY: Final = encode(
+    ChildReply(failure=failures.OUT_OF_MEMORY, is_last=True)
+)  # needs no memory when it is sent
 
 
 def main(pipe: connection.Connection, memory_bytes: int) -> None:
@@ -58,12 +60,12 @@ def _end_with_parent() -> None:
 
 def _serve(pipe: connection.Connection) -> bool:
     """Judge the items of one message. Return whether the child can go on."""
-    work: Work = pipe.recv()
+    work: ChildWork = pipe.recv()
     function, failure = _function(work.judge)
     pipe.send_bytes(_READY)
     for item in work.items:
         if function is None:
-            pipe.send_bytes(encode(Reply(failure=failure)))
+            pipe.send_bytes(encode(ChildReply(failure=failure)))
             continue
         _limit_cpu(work.cpu_s)
         try:
@@ -72,7 +74,7 @@ def _serve(pipe: connection.Connection) -> bool:
             pipe.send_bytes(_OUT_OF_MEMORY)
             return False
         except Exception as exc:  # noqa: BLE001 - whatever a judge raises concerns this item only
-            reply = encode(Reply(failure=failures.broken(f"{type(exc).__name__}: {exc!a}")))
+            reply = encode(ChildReply(failure=failures.broken(f"{type(exc).__name__}: {exc!a}")))
         pipe.send_bytes(reply)
     return True
 
@@ -86,12 +88,12 @@ def _function(judge: Judge) -> tuple[Callable[..., Any] | None, Failure | None]:
         return None, failures.broken(f"{judge.function} cannot be loaded: {exc}")
 
 
-def _reply(result: object) -> Reply:
+def _reply(result: object) -> ChildReply:
     if isinstance(result, Verdict):
-        return Reply(verdict=result)
+        return ChildReply(verdict=result)
     if isinstance(result, Failure):
-        return Reply(failure=result)
-    return Reply(failure=failures.broken(f"the judge returned {type(result).__name__} instead of a verdict"))
+        return ChildReply(failure=result)
+    return ChildReply(failure=failures.broken(f"the judge returned {type(result).__name__} instead of a verdict"))
 
 
 def _limit_cpu(seconds: float) -> None:

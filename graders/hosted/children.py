@@ -15,7 +15,7 @@ import msgspec
 from django.conf import settings
 
 from graders.hosted import child as program
-from graders.hosted.messages import MAX_REPLY, Reply, Work, read_reply
+from graders.hosted.messages import MAX_REPLY, ChildReply, ChildWork, read_reply
 
 logger = logging.getLogger(__name__)
 BOOT_S: Final = 30.0  # until a child is ready for its first item
@@ -38,7 +38,7 @@ class Child:
         self.is_ready = False
         self.since = time.monotonic()
 
-    def start(self, work: Work) -> bool:
+    def start(self, work: ChildWork) -> bool:
         """Send work to an idle child. Return False if it has died."""
         self.is_ready, self.since = False, time.monotonic()
         try:
@@ -47,7 +47,7 @@ class Child:
             return False
         return True
 
-    def reply(self) -> Reply | None:
+    def reply(self) -> ChildReply | None:
         """Receive a reply that has arrived; None if the child died or sent something that is no reply."""
         try:
             reply = read_reply(self.pipe.recv_bytes(MAX_REPLY))

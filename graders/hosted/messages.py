@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from graders.verdicts import Failure, Item, Options, Verdict
+from graders.verdicts import Failure, GraderItem, GraderOptions, Verdict
 
 MAX_REPLY: Final = 1 << 20  # bytes
 
@@ -25,16 +25,16 @@ class Judge(Struct, frozen=True):
     settings: dict[str, Any] = {}
 
 
-class Work(Struct, frozen=True):
+class ChildWork(Struct, frozen=True):
     """Items to judge, in order. `cpu_s`: CPU seconds after which the system ends a child that works on one item."""
 
     judge: Judge
-    options: Options
+    options: GraderOptions
     cpu_s: float
-    items: list[Item]
+    items: list[GraderItem]
 
 
-class Reply(Struct, frozen=True, omit_defaults=True):
+class ChildReply(Struct, frozen=True, omit_defaults=True):
     """A child's reply: ready for the first item (neither verdict nor failure), or the result of the next item.
 
     is_last  the child ends after this reply
@@ -46,4 +46,4 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 
 
 encode = msgspec.msgpack.encode
-read_reply = msgspec.msgpack.Decoder(Reply).decode
+read_reply = msgspec.msgpack.Decoder(ChildReply).decode

@@ -5,11 +5,11 @@ from msgspec import structs
 from graders.gateway.answers import MAX_DIMENSION_NAME, MAX_DIMENSIONS, MAX_REASONING
 from graders.gateway.texts import clean
 from graders.hosted import failures
-from graders.hosted.messages import Reply
-from graders.verdicts import Failure, Options, Verdict
+from graders.hosted.messages import ChildReply
+from graders.verdicts import Failure, GraderOptions, Verdict
 
 
-def checked(reply: Reply, options: Options) -> Verdict | Failure:
+def checked(reply: ChildReply, options: GraderOptions) -> Verdict | Failure:
     """Return the result in a reply, without what the options do not request."""
     if reply.failure is not None:
         return _plain(reply.failure)

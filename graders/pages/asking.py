@@ -12,13 +12,13 @@ from autotune.charts import Bar, Chart, bars
 from autotune.core.errors import AutotuneError
 from graders import credentials, failure_codes, trying
 from graders.health import verification, verification_steps
-from graders.health.verification import Probe
+from graders.health.verification import VerificationResult
 from graders.models import Grader
 from graders.pages import changing, finding
 from graders.pages.changing import FORM, RESOURCE
-from graders.pages.forms import RotateForm, TryForm
-from graders.requests import RotateIn
-from graders.trying import SampleIn, Trial
+from graders.pages.forms import GraderTryForm, SecretRotationForm
+from graders.requests import SecretRotationIn
+from graders.trying import SampleIn, SampleResult
 from graders.verdicts import Verdict
 
 
@@ -26,20 +26,20 @@ from graders.verdicts import Verdict
 def verify(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """Show what verification checks. A POST verifies and shows the result of each check; with scripts in two steps."""
     grader = finding.find(request.principal, grader_id, "update")
-    probe, ticket, error = None, "", None
+    result, ticket, error = None, "", None
     if request.method == "POST":
         acting.concerns(RESOURCE, "update", grader.public_id)
         try:
-            probe, ticket = acting.do(request, lambda: _verified(request, grader), calls_out=True)
+            result, ticket = acting.do(request, lambda: _verified(request, grader), calls_out=True)
         except AutotuneError as exc:
             error = exc
         grader = finding.find(request.principal, grader_id, "update")
-    context = finding.context(request.principal, grader, "verify", probe=probe, ticket=ticket, error=error)
+    context = finding.context(request.principal, grader, "verify", verification=result, ticket=ticket, error=error)
     return render(request, "graders/verify.html", context, status=error.status if error else 200)
 
 
-def _verified(request: PageRequest, grader: Grader) -> tuple[Probe, str]:
-    """Verify, or take one step of it: the probe, and the ticket of the next step ('' if there is none)."""
+def _verified(request: PageRequest, grader: Grader) -> tuple[VerificationResult, str]:
+    """Verify, or take one step of it: the result, and the ticket of the next step ('' if there is none)."""
     if "HX-Request" not in request.headers:
         return verification.verify(grader), ""
     if ticket := request.POST.get("ticket", ""):
@@ -51,7 +51,7 @@ def _verified(request: PageRequest, grader: Grader) -> tuple[Probe, str]:
 def attempt(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """Send one sample to the grader, and show the request and the answer."""
     grader = finding.find(request.principal, grader_id, "update")
-    form = TryForm(request.POST or None)
+    form = GraderTryForm(request.POST or None)
     trial, status, headers = None, 200, {}
     if request.method == "POST":
         acting.concerns(RESOURCE, "try", grader.public_id)
@@ -72,12 +72,12 @@ def attempt(request: PageRequest, grader_id: UUID) -> HttpResponse:
 def rotate(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """Create a new secret, once for each form. Only this response shows it."""
     grader = finding.find(request.principal, grader_id, "update")
-    form = RotateForm(request.POST or None)
+    form = SecretRotationForm(request.POST or None)
     if request.method == "POST":
         acting.concerns(RESOURCE, "update", grader.public_id)
         if form.is_valid():
             try:
-                body = form.body(RotateIn)
+                body = form.body(SecretRotationIn)
                 secret = once.do(request, lambda: _rotated(grader, body))
             except AutotuneError as exc:
                 form.refuse(exc)
@@ -88,11 +88,11 @@ def rotate(request: PageRequest, grader_id: UUID) -> HttpResponse:
     return render(request, "graders/rotate.html", context, status=400 if form.errors else 200)
 
 
-def _rotated(grader: Grader, body: RotateIn) -> str:
+def _rotated(grader: Grader, body: SecretRotationIn) -> str:
     return credentials.rotate(grader, grace_hours=body.grace_hours, force=bool(body.force))
 
 
-def _trial_context(trial: Trial | None) -> dict[str, Any]:
+def _trial_context(trial: SampleResult | None) -> dict[str, Any]:
     """Return what the page shows of a sample beside the request and the answer: advice, fault and dimensions."""
     if trial is None:
         return {}

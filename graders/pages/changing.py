@@ -12,7 +12,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.core.errors import AutotuneError
 from graders import registry
 from graders.pages import finding
-from graders.pages.forms import DeleteForm, GraderEditForm, GraderForm
+from graders.pages.forms import GraderDeletionForm, GraderEditForm, GraderForm
 from graders.requests import GraderIn, GraderPatch
 
 RESOURCE = finding.RESOURCE
@@ -87,7 +87,7 @@ def switch(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
 def delete(request: PageRequest, grader_id: UUID) -> HttpResponseBase:
     """Delete a grader if its name is typed correctly."""
     grader = finding.find(request.principal, grader_id, "delete")
-    form = DeleteForm(request.POST or None, grader)
+    form = GraderDeletionForm(request.POST or None, grader)
     if request.method == "POST":
         acting.concerns(RESOURCE, "delete", grader.public_id)
         if form.is_valid():

@@ -86,7 +86,7 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
 def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
     """Show a grader's registration and the ids of its secrets, with what the person can do with it."""
     grader = finding.find(request.principal, grader_id)
-    maker = people.Names(request.principal, [grader.created_by_id]).of(grader.created_by_id)
+    maker = people.EmailAddresses(request.principal, [grader.created_by_id]).of(grader.created_by_id)
     return render(request, "graders/settings.html", finding.context(request.principal, grader, "settings", maker=maker))
 
 

@@ -53,7 +53,7 @@ def trouble(name: str) -> str:
     return TROUBLES.get(name, name)
 
 
-def hold(reason: str) -> str:
+def pause(reason: str) -> str:
     """Explain why calls to a grader are paused."""
     return HOLDS.get(reason, reason)
 

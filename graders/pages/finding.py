@@ -18,7 +18,7 @@ RESOURCE = "endpoint_graders"
 
 
 @dataclass(frozen=True, slots=True)
-class May:
+class GraderPermissions:
     """What the person may do with the grader."""
 
     update: bool
@@ -32,10 +32,10 @@ def find(principal: Principal, grader_id: UUID, action: str = "read") -> Grader:
     return grader
 
 
-def may(principal: Principal, grader: Grader) -> May:
+def may(principal: Principal, grader: Grader) -> GraderPermissions:
     """Return what the person may do with the grader."""
     row = Grader.objects.live().filter(pk=grader.pk)
-    return May(row.allowed(principal, "update").exists(), row.allowed(principal, "delete").exists())
+    return GraderPermissions(row.allowed(principal, "update").exists(), row.allowed(principal, "delete").exists())
 
 
 def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
 def standing(grader: Grader) -> dict[str, Any]:
     """Return the present circuit, pause and queue of a grader, for people who may see all of it."""
     now = database_now()
-    is_held = grader.held_until is not None and grader.held_until > now
+    is_paused = grader.held_until is not None and grader.held_until > now
     return {
         "circuit": board.circuit(grader, now),
-        "held_until": grader.held_until if is_held else None,
-        "held_reason": grader.held_reason if is_held else "",
+        "held_until": grader.held_until if is_paused else None,
+        "held_reason": grader.held_reason if is_paused else "",
         "queue": queued_runs.of([grader.pk])[grader.pk],
     }

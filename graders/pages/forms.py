@@ -16,7 +16,7 @@ CAPABILITY: Final = "capabilities__"
 TAKEN: Final = "Another grader of the organization has this name. Enter another."
 
 
-class TextField(forms.CharField):
+class MultilineField(forms.CharField):
     """A field for text of several lines. It replaces the browser's CR LF line ends with LF."""
 
     def to_python(self, value: Any) -> str:
@@ -41,7 +41,7 @@ class GraderForm(BodyForm):
             attrs={"placeholder": "https://grader.example.org", "autocomplete": "off", "class": "code"}
         ),
     )  # fmt: skip
-    description = TextField(
+    description = MultilineField(
         required=False, max_length=10_000,
         help_text="What the grader judges, and on which scale. Everybody who may use it can read this.",
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -160,7 +160,7 @@ def _initial(grader: Grader) -> dict[str, Any]:
     return initial
 
 
-class RotateForm(BodyForm):
+class SecretRotationForm(BodyForm):
     """The form that rotates a secret, with the grace period of the previous one."""
 
     grace_hours = forms.FloatField(
@@ -174,24 +174,26 @@ class RotateForm(BodyForm):
     )  # fmt: skip
 
 
-class TryForm(BodyForm):
+class GraderTryForm(BodyForm):
     """The form that sends one sample to a grader."""
 
-    system_prompt = TextField(
+    system_prompt = MultilineField(
         max_length=trying.MAX_TEXT, required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}),
         help_text="Sent as completion.systemPrompt. Leave it empty to test a task without a system prompt.",
     )  # fmt: skip
-    prompt = TextField(
+    prompt = MultilineField(
         max_length=trying.MAX_TEXT, strip=False, initial="What is 2 + 2?", widget=forms.Textarea(attrs={"rows": 4})
     )
-    response = TextField(max_length=trying.MAX_TEXT, strip=False, initial="4", widget=forms.Textarea(attrs={"rows": 6}))
+    response = MultilineField(
+        max_length=trying.MAX_TEXT, strip=False, initial="4", widget=forms.Textarea(attrs={"rows": 6})
+    )
     metadata = JSONTextField(
         required=False, help_text='A JSON object, such as {"difficulty": "easy"}, as your completions carry it.',
         widget=forms.Textarea(attrs={"rows": 3, "class": "code", "spellcheck": "false"}),
     )  # fmt: skip
 
 
-class DeleteForm(forms.Form):
+class GraderDeletionForm(forms.Form):
     """The form that deletes a grader. The person types its name, so that nobody deletes the wrong grader."""
 
     name = forms.CharField(

@@ -19,11 +19,11 @@ from graders.api import ORDER
 from graders.health import strip as looks
 from graders.models import Grader
 from graders.querysets import GraderQuerySet
-from graders.queued_runs import Queue
+from graders.queued_runs import QueuedRuns
 from graders.requests import GraderQuery
 from graders.states import GraderStatus, Visibility
 from graders.statistics import board
-from graders.statistics.board import Circuit, Measured
+from graders.statistics.board import Circuit, GraderMeasurements
 from graders.statistics.marketplace import PublicFigures
 
 RESOURCE: Final = "endpoint_graders"
@@ -31,17 +31,17 @@ STATUSES: Final = tuple(GraderStatus.values)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GraderListRow:
     """A grader in a list. Values that only its owner may see are None for others."""
 
     grader: Grader
     out: responses.GraderOut
     whole: bool
-    measured: Measured
+    measured: GraderMeasurements
     public: PublicFigures
     trend: SafeString
     circuit: Circuit | None
-    queue: Queue | None
+    queue: QueuedRuns | None
     looks: SafeString | None
 
 
@@ -87,7 +87,7 @@ def marketplace(request: PageRequest) -> HttpResponse:
 
 def _listed(
     request: PageRequest, visible_graders: GraderQuerySet, **fixed: Any
-) -> tuple[listing.ListRequest[GraderQuery], list[Row], Any]:
+) -> tuple[listing.ListRequest[GraderQuery], list[GraderListRow], Any]:
     """Return the list request in the address, the rows of its page, and the pagination."""
     list_request = listing.read(request, GraderQuery, **fixed)
     query = list_request.query
@@ -99,12 +99,12 @@ def _listed(
     return list_request, _rows(graders_, request.principal), pagination
 
 
-def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
+def _rows(graders_: list[Grader], principal: Principal) -> list[GraderListRow]:
     measured = board.measured([grader.pk for grader in graders_])
     own_ids = {grader.pk for grader in graders_ if responses.sees_all_of(grader, principal)}
     waiting, looks_by_grader, now = queued_runs.of(own_ids), looks.recent(own_ids), database_now()
     return [
-        Row(
+        GraderListRow(
             grader=grader,
             out=responses.grader_out(grader, principal),
             whole=grader.pk in own_ids,
@@ -119,12 +119,12 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[Row]:
     ]
 
 
-def _trend(measured: Measured) -> SafeString:
+def _trend(measured: GraderMeasurements) -> SafeString:
     label = f"99th percentile of the latency for each of the last 24 hours: {spark_label(measured.trend, 'ms')}."
     return sparkline(measured.trend, label=label)
 
 
-def _looks(recent_looks: list[looks.Look]) -> SafeString:
+def _looks(recent_looks: list[looks.HealthMark]) -> SafeString:
     failed = [look for look in recent_looks if not look.passed]
     summary = f"{len(failed)} failed, the last {formats.ago(failed[-1].at)}" if failed else "all passed"
     return strip(

@@ -29,7 +29,7 @@ Circuit = Literal["closed", "open", "half_open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class GraderMeasurements:
     """The measured figures of a grader over WINDOW. A share or latency without data is None.
 
     trend  the 99th percentile of the latency in ms for each POINT, oldest first; None where nothing was scored
@@ -54,7 +54,7 @@ class Measured:
         return self.errors / attempts if attempts else None
 
 
-def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, Measured]:
+def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, GraderMeasurements]:
     """Return the measured figures of each grader."""
     now = now or timezone.now()
     first = floor_to(POINT, now - WINDOW + POINT)
@@ -82,8 +82,8 @@ def circuit(grader: Grader, now: datetime | None = None) -> Circuit:
     """Return the circuit's state from the grader's row: open during the pause, then half-open until calls succeed."""
     if Trouble.CIRCUIT not in grader.troubles:
         return "closed"
-    is_held = grader.held_until is not None and grader.held_until > (now or timezone.now())
-    return "open" if is_held and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
+    is_paused = grader.held_until is not None and grader.held_until > (now or timezone.now())
+    return "open" if is_paused and grader.held_reason == pauses.CIRCUIT_OPEN else "half_open"
 
 
 @dataclass(slots=True)
@@ -114,14 +114,14 @@ def _remember(hours: dict[tuple[UUID, datetime], _Hour], first: datetime) -> Non
     _hour_cache.update(hours)
 
 
-def _summed(by_hour: _Hours, hours: list[datetime]) -> Measured:
+def _summed(by_hour: _Hours, hours: list[datetime]) -> GraderMeasurements:
     total = _Hour()
     for hour in by_hour.values():
         total.scored, total.errors = total.scored + hour.scored, total.errors + hour.errors
         _add(total.by_bucket, hour.by_bucket)
     p50, p99 = (latencies.percentile(total.by_bucket, share) for share in (0.5, 0.99))
     trend = (latencies.percentile(by_hour.get(hour, _NOTHING).by_bucket, 0.99) for hour in hours)
-    return Measured(total.scored, total.errors, p50, p99, tuple(trend))
+    return GraderMeasurements(total.scored, total.errors, p50, p99, tuple(trend))
 
 
 def _rows(grader_ids: Collection[UUID], since: datetime) -> QuerySet[Any, tuple[Any, ...]]:

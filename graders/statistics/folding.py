@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from graders.models import Counted, Grader, GraderHour, GraderStatistic, Tally
-from graders.statistics.tallies import COUNTERS, Counters
+from graders.models import Grader, GraderCounters, GraderHour, GraderStatistic, Tally
+from graders.statistics.tallies import COUNTERS, CounterSums
 
 STEP: Final = timedelta(minutes=5)
 HOUR: Final = timedelta(hours=1)
@@ -59,9 +59,9 @@ def _compact_day(table: Table, grader_id: UUID, day: datetime) -> int:
     if not _alone():
         return 0
     old = table.objects.filter(grader_id=grader_id, start__gte=day, start__lt=day + DAY)
-    sums: dict[Key, Counters] = {}
+    sums: dict[Key, CounterSums] = {}
     for row in (rows := list(old)):
-        sums.setdefault((grader_id, row.version_id, day), Counters()).add(*_counters(row))
+        sums.setdefault((grader_id, row.version_id, day), CounterSums()).add(*_counters(row))
     table.objects.filter(pk__in=[row.pk for row in rows]).delete()
     _write(table, sums)
     return len(rows) - len(sums)
@@ -91,15 +91,15 @@ def _alone() -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def _summed(tallies: Iterable[Tally], step: timedelta) -> dict[Key, Counters]:
-    sums: dict[Key, Counters] = {}
+def _summed(tallies: Iterable[Tally], step: timedelta) -> dict[Key, CounterSums]:
+    sums: dict[Key, CounterSums] = {}
     for tally in tallies:
         key = (tally.grader_id, tally.version_id, floor_to(step, tally.at))
-        sums.setdefault(key, Counters()).add(*_counters(tally))
+        sums.setdefault(key, CounterSums()).add(*_counters(tally))
     return sums
 
 
-def _write(table: Table, sums: dict[Key, Counters]) -> None:
+def _write(table: Table, sums: dict[Key, CounterSums]) -> None:
     """Add the sums to the table's rows. This also changes `sums` to the new values of the rows."""
     existing_rows = {_key(row): row for row in _rows(table, sums)}
     for key, counters in sums.items():
@@ -117,7 +117,7 @@ def _write(table: Table, sums: dict[Key, Counters]) -> None:
     table.objects.bulk_create(fresh)
 
 
-def _rows(table: Table, sums: dict[Key, Counters]) -> Iterable[GraderStatistic | GraderHour]:
+def _rows(table: Table, sums: dict[Key, CounterSums]) -> Iterable[GraderStatistic | GraderHour]:
     """Return a superset of the rows that exist for the sums, selected by the values of each column."""
     return table.objects.filter(
         grader_id__in={key[0] for key in sums},
@@ -130,5 +130,5 @@ def _key(row: GraderStatistic | GraderHour) -> Key:
     return (row.grader_id, row.version_id, row.start)
 
 
-def _counters(row: Counted) -> tuple:
+def _counters(row: GraderCounters) -> tuple:
     return tuple(getattr(row, name) for name in COUNTERS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from graders.responses import GraderStatsOut
-from graders.statistics.board import Measured
+from graders.statistics.board import GraderMeasurements
 
 VOLUMES: Final = (1_000_000, 100_000, 10_000, 1_000, 100)
 RATE_DIGITS: Final = 3  # an exact rate of few attempts would reveal their number
@@ -29,7 +29,7 @@ class PublicFigures:
     p99_ms: float | None
 
     @classmethod
-    def of_card(cls, measured: Measured) -> Self:
+    def of_card(cls, measured: GraderMeasurements) -> Self:
         return cls(volume(measured.scored), _rounded(measured.error_rate), measured.p50_ms, measured.p99_ms)
 
     @classmethod

@@ -17,7 +17,7 @@ from graders.models import NO_VERSION, Grader, Tally
 from graders.responses import ErrorCountOut, GraderStatsOut, TimelinePointOut
 from graders.statistics import latencies, tallies
 from graders.statistics.folding import HOUR, STEP, floor_to
-from graders.statistics.tallies import Counters
+from graders.statistics.tallies import CounterSums
 
 MAX_POINTS: Final = 120
 WINDOWS: Final = {
@@ -72,7 +72,7 @@ def report(grader: Grader, window: str = "all") -> GraderStatsOut:
     """
     since = floor_to(STEP, timezone.now() - WINDOWS[window]) if window in WINDOWS else None
     step = _step(WINDOWS[window] if window in WINDOWS else _age(grader.pk))
-    total = Counters()
+    total = CounterSums()
     points: dict[datetime, _Moment] = {}
     for moment, *counters in tallies.rows(grader.pk, since, hours=_whole_hours(since) if step >= HOUR else None):
         total.add(*counters)

@@ -20,7 +20,7 @@ def bin_of(value: float) -> int:
 
 
 @dataclass(slots=True)
-class Counters:
+class CounterSums:
     """Sums of any number of rows of Tally or GraderStatistic; see Tally for the members."""
 
     scored: int = 0

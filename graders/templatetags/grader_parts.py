@@ -10,7 +10,7 @@ register = template.Library()
 
 for explain in (
     *(explanations.advice, explanations.fault, explanations.advice_for, explanations.trouble),
-    *(explanations.hold, explanations.check_name, explanations.visibility),
+    *(explanations.pause, explanations.check_name, explanations.visibility),
 ):
     register.filter(explain.__name__, explain)
 

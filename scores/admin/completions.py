@@ -5,14 +5,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from autotune.core.admin.cells import badge, figure, linked, state
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.pages import formats
 from scores.admin.scores import standing_of
 from scores.models import Review, Reward, Score, WorkflowRun
 from tasks.admin import CompletionAdmin
 
 
-class RunsInline(Newest):
+class RunsInline(NewestRowsInline):
     model = WorkflowRun
     verbose_name_plural = "workflow runs"
     fields = (state(), "error_code", linked("grader"), "attempt", "generation", "created_at", "completed_at")
@@ -20,7 +20,7 @@ class RunsInline(Newest):
     hidden = ("error_message", "steps")
 
 
-class ScoresInline(Newest):
+class ScoresInline(NewestRowsInline):
     model = Score
     verbose_name_plural = "scores"
     fields = (
@@ -39,7 +39,7 @@ class ScoresInline(Newest):
         return standing_of(score)
 
 
-class ReviewsInline(Newest):
+class ReviewsInline(NewestRowsInline):
     model = Review
     verbose_name_plural = "reviews"
     fields = (
@@ -57,7 +57,7 @@ class ReviewsInline(Newest):
     )  # fmt: skip
 
 
-class RewardInline(Newest):
+class RewardInline(NewestRowsInline):
     model = Reward
     verbose_name_plural = "reward"
     ordering = ("-completion_id",)

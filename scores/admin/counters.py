@@ -8,18 +8,18 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from autotune.core import ids
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import moment
-from autotune.core.admin.lists import CappedPaginator, Growing
+from autotune.core.admin.lists import CappedPaginator, LargeTableMixin
 from autotune.core.fixedpoint import LIMB, UNITS
 from autotune.core.pages.formats import score
-from scores.counters.folding import PROGRESS, Sums
+from scores.counters.folding import PROGRESS, ScoreCountSums
 from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 
 SERIES = ("organization_id", "model_id", "grader_version_id", "source", "held_out", "standing")
 
 
-class TaskRowsAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class TaskRowsAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """Rows that hold only the id of their task."""
 
     finds = MappingProxyType({"task": "task_id"})
@@ -67,11 +67,11 @@ class ScoreCountAdmin(TaskRowsAdmin):
 
     @admin.display(description="mean score")
     def mean(self, row: ScoreCount) -> str:
-        return score(Sums.of(row).moments.mean)
+        return score(ScoreCountSums.of(row).moments.mean)
 
 
 @admin.register(ScoreTally)
-class ScoreTallyAdmin(Growing, TaskRowsAdmin):
+class ScoreTallyAdmin(LargeTableMixin, TaskRowsAdmin):
     list_display = ("task", "model_id", "standing", "sign", moment("hour", "hour", order=""))
     list_filter = ("standing", "source")
     fields = ("task_id", *SERIES, "hour", "sign", "units")
@@ -94,7 +94,7 @@ class TaskCountAdmin(ProgressAdmin):
 
 
 @admin.register(TaskTally)
-class TaskTallyAdmin(Growing, ProgressAdmin):
+class TaskTallyAdmin(LargeTableMixin, ProgressAdmin):
     pass
 
 

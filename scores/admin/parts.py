@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import anchor, change_url, shortened
-from autotune.core.admin.lists import Growing, named
+from autotune.core.admin.lists import LargeTableMixin, named
 from graders.models import Grader
 from scores.results import failure_codes
 from tasks.models import Completion, Task
@@ -24,7 +24,7 @@ FILTERS = (named(Organization, "org"), named(Task, "task"))
 GraderFilter = named(Grader, "grader")
 
 
-class Of(Growing, PublicIdSearch, Record):
+class CompletionRecordMixin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin):
     """Mixin: a record of a completion, with the names of its task and grader in one query."""
 
     finds: ClassVar[Mapping[str, str]] = MappingProxyType(

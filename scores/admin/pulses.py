@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from autotune.core.admin.base import Record
+from autotune.core.admin.base import ReadOnlyMixin
 from autotune.core.admin.cells import badge, moment
 from scores.models import Pulse
 
@@ -14,7 +14,7 @@ STALE = timedelta(hours=26)  # the least frequent of the periodic jobs is daily
 
 
 @admin.register(Pulse)
-class PulseAdmin(Record, admin.ModelAdmin):
+class PulseAdmin(ReadOnlyMixin, admin.ModelAdmin):
     """The admin page of the times at which periodic jobs last finished."""
 
     list_display = ("name", "beat", moment("at", "last finished"))

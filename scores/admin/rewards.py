@@ -10,7 +10,7 @@ from autotune.core import ids
 from autotune.core.admin.cells import badge, figure, linked, moment, page_url
 from autotune.core.admin.lists import CreatedWithin
 from autotune.core.pages import formats
-from scores.admin.parts import FILTERS, CodeFilter, Of
+from scores.admin.parts import FILTERS, CodeFilter, CompletionRecordMixin
 from scores.models import Reward
 
 
@@ -20,10 +20,10 @@ class RewardCreatedWithin(CreatedWithin):
 
 
 @admin.register(Reward)
-class RewardAdmin(Of, admin.ModelAdmin):
+class RewardAdmin(CompletionRecordMixin, admin.ModelAdmin):
     kind = "comp"
     finds = MappingProxyType({"task": "task_id", "org": "organization_id"})
-    search_help_text = Of.search_help_text % "comp_…, task_… or org_…"
+    search_help_text = CompletionRecordMixin.search_help_text % "comp_…, task_… or org_…"
     related = ("organization", "task")
     list_display = (
         "completion_public_id", "reward", figure("confidence", formats.score), linked("task"), "aggregation", "used",

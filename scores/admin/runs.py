@@ -9,11 +9,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from autotune.core.admin.actions import confirmed, pks, tell
-from autotune.core.admin.base import OnPages, plain
+from autotune.core.admin.base import ProductPageMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
 from autotune.core.admin.lists import CreatedWithin
 from autotune.core.pages import formats
-from scores.admin.parts import FILTERS, CodeFilter, GraderFilter, Of
+from scores.admin.parts import FILTERS, CodeFilter, CompletionRecordMixin, GraderFilter
 from scores.models import WorkflowRun
 from scores.results import failure_codes
 from scores.states import RunStatus
@@ -73,10 +73,10 @@ def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Q
 
 
 @admin.register(WorkflowRun)
-class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
+class WorkflowRunAdmin(ProductPageMixin, CompletionRecordMixin, admin.ModelAdmin):
     kind = "run"
     page_name = "workflow_run"
-    search_help_text = Of.search_help_text % "run_…, comp_…, task_…, grader_… or org_…"
+    search_help_text = CompletionRecordMixin.search_help_text % "run_…, comp_…, task_…, grader_… or org_…"
     actions = (retry_runs, cancel_runs)
     related = ("organization", "task", "grader")
     list_display = (
@@ -152,7 +152,7 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
         return format_html("<pre>{}</pre>", "\n".join(_line(step) for step in steps.of(run)))
 
 
-def _line(step: steps.Step) -> str:
+def _line(step: steps.RunStep) -> str:
     """One step on one line: when it happened, what it was, and its result."""
     begun, ended, until = (
         f"{moment:%Y-%m-%d %H:%M:%S.%f}"[:-3] if moment else ""

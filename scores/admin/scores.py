@@ -8,21 +8,23 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from autotune.core import ids
-from autotune.core.admin.base import OnPages, TextForSuperusers, plain
+from autotune.core.admin.base import ProductPageMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
 from autotune.core.admin.lists import CreatedWithin
 from autotune.core.pages import formats
-from scores.admin.parts import FILTERS, GraderFilter, Of
+from scores.admin.parts import FILTERS, CompletionRecordMixin, GraderFilter
 from scores.models import Score, WorkflowRun
 from scores.results import privacy
 
 
 @admin.register(Score)
-class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
+class ScoreAdmin(ProductPageMixin, CompletionRecordMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "score"
     page_name = "score"
-    finds = MappingProxyType({**Of.finds, "run": "run_id", "graderv": "grader_version_id"})
-    search_help_text = Of.search_help_text % "score_…, run_…, comp_…, task_…, grader_…, graderv_… or org_…"
+    finds = MappingProxyType({**CompletionRecordMixin.finds, "run": "run_id", "graderv": "grader_version_id"})
+    search_help_text = (
+        CompletionRecordMixin.search_help_text % "score_…, run_…, comp_…, task_…, grader_…, graderv_… or org_…"
+    )
     related = ("organization", "task", "grader", "grader_version")
     list_display = (
         "public_id", figure("value", formats.score), figure("confidence", formats.score), "standing", linked("grader"),

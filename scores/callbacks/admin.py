@@ -8,17 +8,17 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import badge, linked, moment
-from autotune.core.admin.inlines import Newest
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.inlines import NewestRowsInline
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from graders.models import Grader
 from scores.models import Callback, CallbackItem
 
 SECRETS = ("token_digest", "signature")
 
 
-class ItemsInline(Newest):
+class ItemsInline(NewestRowsInline):
     model = CallbackItem
     verbose_name_plural = "workflow runs of the request"
     fields = (linked("run"), "attempt", "is_recorded")
@@ -31,7 +31,7 @@ class ItemsInline(Newest):
 
 
 @admin.register(Callback)
-class CallbackAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class CallbackAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The admin page of asynchronous attempts."""
 
     finds = MappingProxyType({"grader": "grader_id", "run": "items__run_id"})
@@ -58,7 +58,7 @@ class CallbackAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
 
 @admin.register(CallbackItem)
-class CallbackItemAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class CallbackItemAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The admin page of the runs of asynchronous attempts."""
 
     finds = MappingProxyType({"run": "run_id", "grader": "callback__grader_id"})

@@ -4,7 +4,7 @@ from typing import Final
 
 from rest_framework.request import Request
 
-from autotune.core.api.operations import Answer, ApiStruct, OperationView, operation, require_json
+from autotune.core.api.operations import ApiStruct, OperationResponse, OperationView, operation, require_json
 from autotune.core.errors import LengthRequired, TooLarge, TooManyRequests
 from scores.callbacks import registry
 from scores.callbacks.throttle import admitted
@@ -30,7 +30,7 @@ class CallbackView(OperationView):
             422: CallbackReply,
         },
     )  # fmt: skip
-    def post(self, request: Request, token: str) -> Answer:
+    def post(self, request: Request, token: str) -> OperationResponse:
         """Send the body that a synchronous grader would have returned, with the three signature headers.
 
         The token is part of the callback address in the request; any other address returns 404.
@@ -45,4 +45,4 @@ class CallbackView(OperationView):
         if not admitted(registry.digest_of(token)):
             raise TooManyRequests("Too many callbacks to this address within a second.", headers={"Retry-After": "1"})
         reply = registry.receive(token, list(plain.headers.items()), plain.body)
-        return Answer(CallbackReply(reply.code), reply.status)
+        return OperationResponse(CallbackReply(reply.code), reply.status)

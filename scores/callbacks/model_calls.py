@@ -16,15 +16,15 @@ from django.db import transaction
 from autotune.core.clock import database_now
 from graders.verdicts import Failure, Verdict
 from scores.engine import recording, retries, settling, transitions, waits, wakeups
-from scores.engine.call_results import Judged, Missed
+from scores.engine.call_results import FailedAttempt, JudgedRun
 from scores.engine.claims import claimed_under
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus, WaitKind
 from tasks.models import Completion
 
-STEP: Final = WaitsFor.MODEL.value
+STEP: Final = WaitKind.MODEL.value
 AGAIN: Final = "again"  # how a wait ends whose call must be made again
 
 
@@ -71,13 +71,13 @@ def _locked(ends: Iterable[ModelEnd]) -> list[WorkflowRun]:
     return [
         run
         for run in locked
-        if run.status == RunStatus.WAITING and run.waits_for == WaitsFor.MODEL and run.attempt == attempts[run.pk]
+        if run.status == RunStatus.WAITING and run.waits_for == WaitKind.MODEL and run.attempt == attempts[run.pk]
     ]
 
 
 def _extend(run: WorkflowRun, now: datetime) -> datetime:
     """Add the time of the wait to the run's deadline. Return the time since which it waited."""
-    since = (run.wake_at or now) - waits.limit(WaitsFor.MODEL)
+    since = (run.wake_at or now) - waits.limit(WaitKind.MODEL)
     run.deadline_at += max(now - since, timedelta(0))
     return since
 
@@ -95,8 +95,8 @@ def _make_due(runs: Sequence[WorkflowRun], since: dict[UUID, datetime], now: dat
 
 def _record(pairs: Sequence[tuple[WorkflowRun, ModelEnd]], since: dict[UUID, datetime], now: datetime) -> None:
     """Save verdicts and failures, in one group for each grader and version."""
-    facts = Facts()
-    groups: dict[tuple[UUID, UUID], tuple[list[Judged], list[Missed]]] = {}
+    facts = TaskFactsCache()
+    groups: dict[tuple[UUID, UUID], tuple[list[JudgedRun], list[FailedAttempt]]] = {}
     completion_ids = [run.completion_id for run, _ in pairs]
     task_versions = dict(Completion.objects.filter(pk__in=completion_ids).values_list("pk", "task_version_id"))
     for run, end in pairs:
@@ -108,12 +108,12 @@ def _record(pairs: Sequence[tuple[WorkflowRun, ModelEnd]], since: dict[UUID, dat
             step = entry(STEP, run.attempt, "recorded", started=since[run.pk], ended=now)
             claimed = claimed_under(run, run.attempt)
             version_id = task_versions[run.completion_id]
-            judged.append(Judged(claimed, end.result, version_id, end.grader_version_id, latency_ms, step))
+            judged.append(JudgedRun(claimed, end.result, version_id, end.grader_version_id, latency_ms, step))
     for (grader_id, version_id), (judged, missed) in groups.items():
         recording.save_callback(grader_id, version_id, judged, missed, facts)
 
 
-def _missed(run: WorkflowRun, failure: Failure, facts: Facts, since: datetime, now: datetime) -> Missed:
+def _missed(run: WorkflowRun, failure: Failure, facts: TaskFactsCache, since: datetime, now: datetime) -> FailedAttempt:
     decision = retries.decide(
         failure,
         facts.task(run.task_id).policy,
@@ -124,4 +124,4 @@ def _missed(run: WorkflowRun, failure: Failure, facts: Facts, since: datetime, n
         now=now,
     )
     step = entry(STEP, run.attempt, failure.code, started=since, ended=now, wake_at=decision.wake_at)
-    return Missed(claimed_under(run, run.attempt), decision, step=step)
+    return FailedAttempt(claimed_under(run, run.attempt), decision, step=step)

@@ -22,30 +22,30 @@ from autotune.core.errors import NotFound, Unavailable
 from graders import credentials, targets
 from graders.gateway import callbacks as gateway
 from graders.gateway import signing
-from graders.gateway.callbacks import Attempt, Reply, State
-from graders.gateway.types import Call, CallbackAddress, GraderTarget
+from graders.gateway.callbacks import CallbackAttempt, CallbackResponse, State
+from graders.gateway.types import CallbackAddress, GraderCall, GraderTarget
 from graders.models import GraderSecret
-from graders.verdicts import Failure, Options, Verdict
+from graders.verdicts import Failure, GraderOptions, Verdict
 from scores.engine import recording, waits
-from scores.engine.call_results import Judged, Missed
-from scores.engine.claims import Claimed, claimed_under
-from scores.engine.materials import Facts
-from scores.engine.retries import Decision
+from scores.engine.call_results import FailedAttempt, JudgedRun
+from scores.engine.claims import ClaimedRun, claimed_under
+from scores.engine.materials import TaskFactsCache
+from scores.engine.retries import RetryDecision
 from scores.engine.timeline import entry
 from scores.models import Callback, CallbackItem, WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus, WaitKind
 
 TOKEN_BYTES: Final = 32
 PATH: Final = "/api/v1/callbacks/"
 CANCELLED: Final = "cancelled"
 ERASED: Final = "erased"
-EXPIRED: Final = waits.WAITS[WaitsFor.CALLBACK].code
+EXPIRED: Final = waits.WAITS[WaitKind.CALLBACK].code
 
 
 def new_address(now: datetime) -> tuple[str, CallbackAddress]:
     """Create a new token and the callback address that contains it. Both are valid for CALLBACK_DEADLINE_S."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    until = now + waits.limit(WaitsFor.CALLBACK)
+    until = now + waits.limit(WaitKind.CALLBACK)
     return token, CallbackAddress(f"{settings.PUBLIC_URL}{PATH}{token}", until)
 
 
@@ -54,7 +54,9 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
 
 
-def record(grader_id: UUID, version_id: UUID, opened: Sequence[tuple[Call, str, Sequence[tuple[UUID, int]]]]) -> None:
+def record(
+    grader_id: UUID, version_id: UUID, opened: Sequence[tuple[GraderCall, str, Sequence[tuple[UUID, int]]]]
+) -> None:
     """Record attempts: for each its call, its token, and its runs with their attempt numbers."""
     callbacks, items = [], []
     for call, token, runs in opened:
@@ -77,7 +79,7 @@ def record(grader_id: UUID, version_id: UUID, opened: Sequence[tuple[Call, str, 
         CallbackItem.objects.bulk_create(items)
 
 
-def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
+def receive(token: str, headers: signing.Headers, body: bytes) -> CallbackResponse:
     """Judge a callback and return the reply to it. If the reply is `recorded`, its results are stored.
 
     raises NotFound for a token that Autotune did not issue
@@ -86,7 +88,9 @@ def receive(token: str, headers: signing.Headers, body: bytes) -> Reply:
     if row is None:
         raise NotFound("There is no such callback.")
     if row.grader.deleted_at is not None:
-        return Reply(410, CANCELLED)  # its secrets are deleted, so no signature can be verified: it must stop sending
+        return CallbackResponse(
+            410, CANCELLED
+        )  # its secrets are deleted, so no signature can be verified: it must stop sending
     target = targets.load_many([row.grader]).get(row.grader_id)
     grader_id = ids.encode("grader", row.grader_id)
     current_call.about(grader_id)
@@ -131,7 +135,7 @@ class _Reception:
         runs = runs.annotate(task_version_id=F("completion__task_version_id"))  # the texts may be large
         self.runs = {ids.encode("comp", run.completion_id): run for run in runs}
 
-    def judge(self) -> Reply:
+    def judge(self) -> CallbackResponse:
         if not self.runs:
             raise NotFound("There is no such callback.")
         reply = gateway.judge(self._attempt(), self.target.signing, self.headers, self.body, now=self.now.timestamp())
@@ -145,19 +149,19 @@ class _Reception:
         credentials.note_verified(self.target, reply.key_id_verified)
         return reply
 
-    def _attempt(self) -> Attempt:
+    def _attempt(self) -> CallbackAttempt:
         states = {_state(run) for run in self.runs.values()}
         recorded = {bytes(item.body_digest) for item in self.items.values() if item.body_digest}
         same = self.digest in recorded or not recorded
         still_open = "waiting" in states
-        return Attempt(
+        return CallbackAttempt(
             request_id=self.row.request_id,
             signature=self.row.signature,
             state="waiting" if still_open else states.pop() if len(states) == 1 else "completed",
             expires_at=self.row.expires_at.timestamp(),
             items=tuple(self.runs),
             kind="batch" if self.row.kind == "batch" else "score",
-            options=Options(self.row.include_dimensions, self.row.include_explanation),
+            options=GraderOptions(self.row.include_dimensions, self.row.include_explanation),
             recorded_body_sha256=None
             if still_open or not recorded
             else (self.digest if same else recorded.pop()).hex(),
@@ -168,39 +172,39 @@ class _Reception:
         missed = [self._missed(name, failure) for name, failure in verdicts.items() if isinstance(failure, Failure)]
         if not judged and not missed:
             return set()
-        return recording.save_callback(self.row.grader_id, self.row.grader_version_id, judged, missed, Facts())
+        return recording.save_callback(self.row.grader_id, self.row.grader_version_id, judged, missed, TaskFactsCache())
 
-    def _judged(self, name: str, verdict: Verdict) -> Judged:
+    def _judged(self, name: str, verdict: Verdict) -> JudgedRun:
         run = self.runs[name]
         latency_ms = max(0.0, (self.now - self.row.created_at) / timedelta(milliseconds=1))
         step = self._step(run, "recorded")
-        return Judged(self._claimed(run), verdict, run.task_version_id, self.row.grader_version_id, latency_ms, step)
+        return JudgedRun(self._claimed(run), verdict, run.task_version_id, self.row.grader_version_id, latency_ms, step)
 
-    def _missed(self, name: str, failure: Failure) -> Missed:
+    def _missed(self, name: str, failure: Failure) -> FailedAttempt:
         run = self.runs[name]
-        decision = Decision(failure.code, failure.message)
-        return Missed(self._claimed(run), decision, step=self._step(run, failure.code))
+        decision = RetryDecision(failure.code, failure.message)
+        return FailedAttempt(self._claimed(run), decision, step=self._step(run, failure.code))
 
     def _step(self, run: WorkflowRun, outcome: str) -> dict:
         attempt = self.items[run.pk].attempt
         return entry("callback", attempt, outcome, started=self.row.created_at, ended=self.now)
 
-    def _claimed(self, run: WorkflowRun) -> Claimed:
+    def _claimed(self, run: WorkflowRun) -> ClaimedRun:
         """The run under the attempt that this callback answers."""
         return claimed_under(run, self.items[run.pk].attempt)
 
-    def _closed(self, runs: Sequence[WorkflowRun]) -> Reply:
+    def _closed(self, runs: Sequence[WorkflowRun]) -> CallbackResponse:
         """Reply to a callback whose runs have all ended while other items of its batch are open."""
         if all(_state(run) == "cancelled" for run in runs):
-            return Reply(410, CANCELLED)
+            return CallbackResponse(410, CANCELLED)
         digests = [self.items[run.pk].body_digest for run in runs]
         same = all(digest is not None and bytes(digest) == self.digest for digest in digests)
-        return Reply(409, "already_recorded" if same else "result_conflict")
+        return CallbackResponse(409, "already_recorded" if same else "result_conflict")
 
 
 def _state(run: WorkflowRun) -> State:
     """The state of a run for a callback: "waiting" stands for every state in which an answer still counts."""
-    if run.status == RunStatus.COMPLETED or run.waits_for == WaitsFor.REVIEW:
+    if run.status == RunStatus.COMPLETED or run.waits_for == WaitKind.REVIEW:
         return "completed"
     if run.status == RunStatus.FAILED and run.error_code in (CANCELLED, ERASED):
         return "cancelled"

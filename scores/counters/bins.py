@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db.models import BigIntegerField, ExpressionWrapper, F, Value
 from django.db.models.functions import Least
 
-from autotune.core.fixedpoint import UNITS, Units
+from autotune.core.fixedpoint import UNITS, FixedPointUnits
 
 STEPS: Final = 1_000
 STEP: Final = UNITS // STEPS  # units
@@ -36,7 +36,7 @@ def edges(bin_: int) -> tuple[float, float]:
 
 def expression(field: str) -> Any:
     """The bin of a column's value, computed by the database."""
-    units = Units(F(field))
+    units = FixedPointUnits(F(field))
     step = ExpressionWrapper(units / STEP, BigIntegerField())
     rest = Least(ExpressionWrapper(units % STEP, BigIntegerField()), Value(1), output_field=BigIntegerField())
     return ExpressionWrapper(step * 2 + rest, BigIntegerField())

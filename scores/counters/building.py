@@ -31,18 +31,18 @@ from django.db.models.functions import TruncHour
 from autotune.core import bulk, fixedpoint
 from autotune.core.fixedpoint import Moments
 from scores.counters import bins, folding
-from scores.counters.folding import PROGRESS, Key, Sums
+from scores.counters.folding import PROGRESS, Key, ScoreCountSums
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 from scores.models.counters import NO_TASK
-from scores.states import Purpose, Standing
+from scores.states import RunPurpose, ScoreStanding
 from tasks.models import Completion, Task
 from tasks.states import TRAINING_SOURCES
 
 AT_ONCE = 20  # tasks in one job
 _STANDING = Case(
-    When(deleted_at__isnull=False, then=Value(int(Standing.DELETED))),
-    When(~Q(purpose=Purpose.SCORE) | Q(superseded=True), then=Value(int(Standing.LISTED))),
-    default=Value(int(Standing.COUNTS)),
+    When(deleted_at__isnull=False, then=Value(int(ScoreStanding.DELETED))),
+    When(~Q(purpose=RunPurpose.SCORE) | Q(superseded=True), then=Value(int(ScoreStanding.LISTED))),
+    default=Value(int(ScoreStanding.COUNTS)),
     output_field=IntegerField(),
 )
 
@@ -68,7 +68,9 @@ def build(task_id: UUID) -> None:
         scores, progress, superseded = _read_rows(task_id)
         bulk.delete(ScoreTally, superseded["scores"])
         bulk.delete(TaskTally, superseded["progress"])
-        before = {folding.key_of(row): Sums.of(row) for row in ScoreCount.objects.filter(task_id=task_id).iterator()}
+        before = {
+            folding.key_of(row): ScoreCountSums.of(row) for row in ScoreCount.objects.filter(task_id=task_id).iterator()
+        }
         ScoreCount.objects.filter(task_id=task_id).delete()
         folding.write(folding.organization_sums(before, -1))
         folding.write(scores | folding.organization_sums(scores))
@@ -90,11 +92,11 @@ def check_organization(organization_id: UUID, *, repair: bool = False) -> bool:
     with transaction.atomic():
         _lock_folding()
         rows = ScoreCount.objects.filter(organization_id=organization_id)
-        tasks: dict[Key, Sums] = {}
+        tasks: dict[Key, ScoreCountSums] = {}
         for row in rows.exclude(task_id=NO_TASK).iterator():
-            for key, total in folding.organization_sums({folding.key_of(row): Sums.of(row)}).items():
-                tasks.setdefault(key, Sums()).add(total)
-        organization = {folding.key_of(row): Sums.of(row) for row in rows.filter(task_id=NO_TASK).iterator()}
+            for key, total in folding.organization_sums({folding.key_of(row): ScoreCountSums.of(row)}).items():
+                tasks.setdefault(key, ScoreCountSums()).add(total)
+        organization = {folding.key_of(row): ScoreCountSums.of(row) for row in rows.filter(task_id=NO_TASK).iterator()}
         is_right = _nonempty(tasks) == _nonempty(organization)
         if repair and not is_right:
             rows.filter(task_id=NO_TASK).delete()
@@ -114,12 +116,12 @@ def _lock_folding() -> None:
             cursor.execute("select pg_advisory_xact_lock(%s)", [folding.LOCK])
 
 
-def _read_rows(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, list[int]]]:
+def _read_rows(task_id: UUID) -> tuple[dict[Key, ScoreCountSums], list[int], dict[str, list[int]]]:
     """The sums of the rows, as counters and as the columns of PROGRESS, and the ids of the tallies that they include.
 
     One statement, so that all of it is from one moment.
     """
-    scores: dict[Key, Sums] = {}
+    scores: dict[Key, ScoreCountSums] = {}
     progress = [0] * len(PROGRESS)
     tallies: dict[str, list[int]] = {"scores": [], "progress": []}
     for kind, *series, hour, bin_, count, high, low, high_high, high_low, low_low in _statement(task_id):
@@ -129,7 +131,7 @@ def _read_rows(task_id: UUID) -> tuple[dict[Key, Sums], list[int], dict[str, lis
             moments = fixedpoint.moments((count, *sums))
             for time in folding.times(hour):
                 key = (organization, task_id, model, version, source, bool(held_out), standing, *time)
-                scores.setdefault(key, Sums()).add(Sums(moments, {str(bin_): moments.count}))
+                scores.setdefault(key, ScoreCountSums()).add(ScoreCountSums(moments, {str(bin_): moments.count}))
         elif kind == _COMPLETIONS:
             progress[0] = count
         elif kind == _REWARDS:
@@ -192,15 +194,15 @@ def _padded(rows: Any, kind: int, *sums: str) -> Any:
     return rows.annotate(kind=Value(kind), **others).values_list(*_COLUMNS)
 
 
-def _read_counters(task_id: UUID) -> tuple[dict[Key, Sums], list[int]]:
+def _read_counters(task_id: UUID) -> tuple[dict[Key, ScoreCountSums], list[int]]:
     """The sums of the counters and tallies; call it in a transaction that blocks folding."""
-    counters: dict[Key, Sums] = {}
+    counters: dict[Key, ScoreCountSums] = {}
     for row in ScoreCount.objects.filter(task_id=task_id).iterator():
-        counters.setdefault(folding.key_of(row), Sums()).add(Sums.of(row))
+        counters.setdefault(folding.key_of(row), ScoreCountSums()).add(ScoreCountSums.of(row))
     for tally in ScoreTally.objects.filter(task_id=task_id).iterator():
         for time in folding.times(tally.hour):
             key = (*(getattr(tally, name) for name in folding.SERIES), *time)
-            counters.setdefault(key, Sums()).note(tally.units, tally.sign)
+            counters.setdefault(key, ScoreCountSums()).note(tally.units, tally.sign)
     amounts = [0] * len(PROGRESS)
     for rows in (TaskCount.objects.filter(pk=task_id), TaskTally.objects.filter(task_id=task_id)):
         for row in rows.values_list(*PROGRESS):
@@ -208,7 +210,7 @@ def _read_counters(task_id: UUID) -> tuple[dict[Key, Sums], list[int]]:
     return counters, amounts
 
 
-def _nonempty(sums: dict[Key, Sums]) -> dict[Key, tuple[Moments, dict[str, int]]]:
+def _nonempty(sums: dict[Key, ScoreCountSums]) -> dict[Key, tuple[Moments, dict[str, int]]]:
     """The sums without those that are 0."""
     return {
         key: (total.moments, {name: count for name, count in total.bins.items() if count})

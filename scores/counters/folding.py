@@ -18,7 +18,7 @@ from autotune.core import bulk, fixedpoint
 from autotune.core.fixedpoint import Moments
 from scores.counters.bins import bin_of
 from scores.models import ScoreCount, ScoreTally, TaskCount, TaskTally
-from scores.models.counters import NO_TASK, Span
+from scores.models.counters import NO_TASK, CountSpan
 
 GROUP: Final = {"postgresql": 10_000, "sqlite": 1_000}  # tallies folded in one transaction; SQLite's keeps writers out
 MAX_GROUPS: Final = 50  # transactions in one run
@@ -35,7 +35,7 @@ Key = tuple[Any, ...]  # the values of SERIES, then span and start
 
 
 @dataclass(slots=True)
-class Sums:
+class ScoreCountSums:
     """The sums that a ScoreCount holds."""
 
     moments: Moments = field(default_factory=Moments)
@@ -48,7 +48,7 @@ class Sums:
         for bin_, count in Counter(map(bin_of, values)).items():
             self.bins[str(bin_)] = self.bins.get(str(bin_), 0) + sign * count
 
-    def add(self, other: "Sums", times: int = 1) -> None:
+    def add(self, other: "ScoreCountSums", times: int = 1) -> None:
         """Add other sums, or subtract them with `times` -1."""
         self.moments.add(times * other.moments.count, times * other.moments.total, times * other.moments.squares)
         for key, count in other.bins.items():
@@ -76,9 +76,9 @@ def fold() -> int:
     return folded
 
 
-def times(hour: datetime) -> tuple[tuple[Span, datetime], ...]:
+def times(hour: datetime) -> tuple[tuple[CountSpan, datetime], ...]:
     """The spans that contain an hour, each with its start."""
-    return (Span.EVER, EVER), (Span.DAY, hour.replace(hour=0)), (Span.HOUR, hour)
+    return (CountSpan.EVER, EVER), (CountSpan.DAY, hour.replace(hour=0)), (CountSpan.HOUR, hour)
 
 
 def _try_lock() -> bool:
@@ -104,26 +104,26 @@ def _fold_scores(size: int) -> int:
     for key, sign, units, *series in tallies:
         keys.append(key)
         values.setdefault((sign, *series), []).extend(units)
-    sums: dict[Key, Sums] = {}
+    sums: dict[Key, ScoreCountSums] = {}
     for (sign, hour, *series), units in values.items():
-        added = Sums()
+        added = ScoreCountSums()
         added.note(units, sign)
         for time in times(hour):
-            sums.setdefault((*series, *time), Sums()).add(added)
+            sums.setdefault((*series, *time), ScoreCountSums()).add(added)
     write(sums | organization_sums(sums))
     bulk.delete(ScoreTally, keys)
     return len(keys)
 
 
-def organization_sums(sums: dict[Key, Sums], times: int = 1) -> dict[Key, Sums]:
+def organization_sums(sums: dict[Key, ScoreCountSums], times: int = 1) -> dict[Key, ScoreCountSums]:
     """The sums that task counters add to the counters of their organizations."""
-    totals: dict[Key, Sums] = {}
+    totals: dict[Key, ScoreCountSums] = {}
     for (organization, _, _, _, *rest), total in sums.items():
-        totals.setdefault((organization, NO_TASK, "", NO_TASK, *rest), Sums()).add(total, times)
+        totals.setdefault((organization, NO_TASK, "", NO_TASK, *rest), ScoreCountSums()).add(total, times)
     return totals
 
 
-def write(sums: dict[Key, Sums]) -> None:
+def write(sums: dict[Key, ScoreCountSums]) -> None:
     """Add the sums to the counters; delete counters that become 0."""
     if not sums:
         return
@@ -137,7 +137,7 @@ def write(sums: dict[Key, Sums]) -> None:
     replaced = []
     for row in candidates.iterator():
         if (new_sums := sums.get(key_of(row))) is not None:
-            new_sums.add(Sums.of(row))
+            new_sums.add(ScoreCountSums.of(row))
             replaced.append(row.pk)
     for at in range(0, len(replaced), 500):
         ScoreCount.objects.filter(pk__in=replaced[at : at + 500]).delete()
@@ -145,11 +145,11 @@ def write(sums: dict[Key, Sums]) -> None:
     ScoreCount.objects.bulk_create(rows, batch_size=500)
 
 
-def _order(item: tuple[Key, Sums]) -> tuple[str, ...]:
+def _order(item: tuple[Key, ScoreCountSums]) -> tuple[str, ...]:
     return tuple(map(str, item[0]))
 
 
-def _row(key: Key, total: Sums) -> ScoreCount:
+def _row(key: Key, total: ScoreCountSums) -> ScoreCount:
     *series, span, start = key
     return ScoreCount(
         **dict(zip(SERIES, series, strict=True)),
@@ -164,7 +164,7 @@ def _row(key: Key, total: Sums) -> ScoreCount:
 
 def key_of(row: ScoreCount) -> Key:
     """The key of a counter."""
-    return (*(getattr(row, name) for name in SERIES), Span(row.span), row.start)
+    return (*(getattr(row, name) for name in SERIES), CountSpan(row.span), row.start)
 
 
 def _fold_progress(size: int) -> int:

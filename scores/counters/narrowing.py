@@ -13,9 +13,9 @@ from autotune.core import ids
 from scores.counters import building
 from scores.counters.ranks import NARROWED
 from scores.models import ScoreCount, ScoreTally
-from scores.models.counters import Span
+from scores.models.counters import CountSpan
 from scores.results.filters import Selection
-from scores.states import Standing
+from scores.states import ScoreStanding
 
 DAY = timedelta(days=1)
 
@@ -27,8 +27,8 @@ def of_model(selection: Selection, scores: Any) -> Any:
     if model is None or reach not in ("organization", "all") or building.is_behind(selection.task):
         return scores
     readable = {"model_id": model, "held_out": False, "source__in": selection.sources}
-    folded = ScoreCount.objects.filter(**readable, span=Span.DAY).exclude(standing=Standing.DELETED)
-    fresh = ScoreTally.objects.filter(**readable).exclude(standing=Standing.DELETED)
+    folded = ScoreCount.objects.filter(**readable, span=CountSpan.DAY).exclude(standing=ScoreStanding.DELETED)
+    fresh = ScoreTally.objects.filter(**readable).exclude(standing=ScoreStanding.DELETED)
     if selection.task:
         folded, fresh = folded.filter(task_id=selection.task), fresh.filter(task_id=selection.task)
     elif reach == "organization":

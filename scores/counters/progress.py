@@ -13,13 +13,13 @@ from autotune.core import fixedpoint
 from autotune.core.fixedpoint import LIMB, UNITS
 from scores.counters.folding import PROGRESS
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
-from scores.models.counters import Span
+from scores.models.counters import CountSpan
 from tasks.models import Completion
 from tasks.states import TRAINING_SOURCES
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class TaskProgress:
     """Completions of a task, rewards with and without a value, and the sum of the values in units."""
 
     completions: int = 0
@@ -33,7 +33,7 @@ class Progress:
         return self.total / (self.rewarded * UNITS) if self.rewarded else None
 
 
-def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, Progress]:
+def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, TaskProgress]:
     """The progress of each task."""
     if not task_ids:
         return {}
@@ -50,7 +50,7 @@ def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, Progress]:
         sums[task_id] = [before + amount for before, amount in zip(sums[task_id], amounts, strict=True)]
         behind |= {task_id} if is_behind else set()
     progress = {
-        task_id: Progress(completions, rewarded, unrewarded, high * LIMB + low)
+        task_id: TaskProgress(completions, rewarded, unrewarded, high * LIMB + low)
         for task_id, (completions, rewarded, unrewarded, high, low) in sums.items()
     }
     return progress | {task_id: _from_rows(task_id) for task_id in behind}
@@ -58,7 +58,7 @@ def of_tasks(task_ids: Sequence[UUID]) -> dict[UUID, Progress]:
 
 def scores_ever(task_id: UUID) -> int:
     """The number of scores that a task ever received, with deleted ones but without those that retention removed."""
-    folded = ScoreCount.objects.filter(task_id=task_id, span=Span.EVER)
+    folded = ScoreCount.objects.filter(task_id=task_id, span=CountSpan.EVER)
     fresh = ScoreTally.objects.filter(task_id=task_id)
     nothing = Value(None, output_field=JSONField())
     uncounted = UncountedTask.objects.filter(pk=task_id)
@@ -75,10 +75,10 @@ def scores_ever(task_id: UUID) -> int:
     return total
 
 
-def _from_rows(task_id: UUID) -> Progress:
+def _from_rows(task_id: UUID) -> TaskProgress:
     rewards = Reward.objects.filter(task_id=task_id).for_readers(TRAINING_SOURCES)
     sums = rewards.aggregate(all=Count("pk"), **fixedpoint.sums("value"))
     total = sums.pop("all")
     moments = fixedpoint.moments(sums.values())
     completions = Completion.objects.filter(task_id=task_id).for_readers(TRAINING_SOURCES).count()
-    return Progress(completions, moments.count, total - moments.count, moments.total)
+    return TaskProgress(completions, moments.count, total - moments.count, moments.total)

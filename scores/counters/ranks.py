@@ -6,14 +6,14 @@ from typing import Any
 
 from autotune.core import fixedpoint
 from scores.counters import bins
-from scores.counters.spread import Spread
+from scores.counters.spread import ScoreSpread
 from scores.results import filters
 from scores.results.filters import Selection
 
 NARROWED = 200  # tasks that a query for a bin names, so that it can use the index on task and value
 
 
-def rows(selection: Selection, spread: Spread) -> Any:
+def rows(selection: Selection, spread: ScoreSpread) -> Any:
     """The scores of the spread, filtered by their tasks so that the index on task and value finds those of a bin."""
     scores = filters.counted(selection).order_by()
     tasks = spread.tasks()

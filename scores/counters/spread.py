@@ -17,16 +17,16 @@ from graders.models import GraderVersion
 from scores.counters import bins, building
 from scores.counters.folding import HOUR, SQUARES, TOTAL
 from scores.models import ScoreCount, ScoreTally
-from scores.models.counters import NO_TASK, Span
+from scores.models.counters import NO_TASK, CountSpan
 from scores.results import filters
 from scores.results.filters import Selection
-from scores.states import Standing
+from scores.states import ScoreStanding
 
 DAY = timedelta(days=1)
 
 
 @dataclass(slots=True)
-class Spread:
+class ScoreSpread:
     """The Moments of the scores that count, by task and model, and the number of scores in each bin."""
 
     parts: dict[tuple[UUID, str], Moments] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Spread:
         return {task for task, _ in self.parts}
 
 
-def of(selection: Selection) -> Spread:
+def of(selection: Selection) -> ScoreSpread:
     """The spread of the selection's scores that count."""
     return from_counters(selection) if is_counted(selection) else from_rows(filters.counted(selection))
 
@@ -71,9 +71,9 @@ def is_counted(selection: Selection) -> bool:
     )
 
 
-def from_counters(selection: Selection) -> Spread:
+def from_counters(selection: Selection) -> ScoreSpread:
     """The spread from the counters. One statement reads counters and fresh tallies, since folding moves them."""
-    spread = Spread()
+    spread = ScoreSpread()
     for task, model, number, *sums, content, is_fresh in _statement(selection):
         if is_fresh:
             spread.parts.setdefault((task, model), Moments()).note(content, number)
@@ -117,19 +117,19 @@ def _statement(selection: Selection) -> QuerySet[Any]:
     )
 
 
-def from_rows(scores: Any) -> Spread:
+def from_rows(scores: Any) -> ScoreSpread:
     """The spread from the scores, in two passes over them."""
     rows = scores.order_by().values("task_id", "completion__model_id").annotate(**fixedpoint.sums("value"))
     columns = ("task_id", "completion__model_id", *fixedpoint.sums("value"))
     parts = {(task, model): fixedpoint.moments(sums) for task, model, *sums in rows.values_list(*columns)}
     binned = scores.order_by().annotate(bin=bins.expression("value")).values("bin").annotate(n=Count("pk"))
-    return Spread(parts, dict(binned.values_list("bin", "n")))
+    return ScoreSpread(parts, dict(binned.values_list("bin", "n")))
 
 
 def _matching(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
     """The tallies or counters of the selection, without its dates."""
     principal, query = selection.principal, selection.query
-    rows = rows.filter(standing=Standing.COUNTS, held_out=False, source__in=selection.sources)
+    rows = rows.filter(standing=ScoreStanding.COUNTS, held_out=False, source__in=selection.sources)
     if selection.task:
         rows = rows.filter(task_id=selection.task)
     if policy.reach(principal, "scores", "read") == "organization":
@@ -147,18 +147,18 @@ def _matching(selection: Selection, rows: QuerySet[Any]) -> QuerySet[Any]:
 def _within(start: datetime | None, end: datetime | None) -> Q:
     """The counters that cover the time from `start` until before `end`: whole days, and hours at both ends."""
     if start is None and end is None:
-        return Q(span=Span.EVER)
+        return Q(span=CountSpan.EVER)
     first = None if start is None else start + -(start - _midnight(start)) % DAY
     last = None if end is None else _midnight(end)
     if first is not None and last is not None and first >= last:
-        return Q(span=Span.HOUR, start__gte=start, start__lt=end)
-    days, hours = Q(span=Span.DAY), Q(pk=None)
+        return Q(span=CountSpan.HOUR, start__gte=start, start__lt=end)
+    days, hours = Q(span=CountSpan.DAY), Q(pk=None)
     if first is not None:
         days &= Q(start__gte=first)
-        hours |= Q(span=Span.HOUR, start__gte=start, start__lt=first)
+        hours |= Q(span=CountSpan.HOUR, start__gte=start, start__lt=first)
     if last is not None:
         days &= Q(start__lt=last)
-        hours |= Q(span=Span.HOUR, start__gte=last, start__lt=end)
+        hours |= Q(span=CountSpan.HOUR, start__gte=last, start__lt=end)
     return days | hours
 
 

@@ -12,7 +12,7 @@ table. So on SQLite the triggers are dropped before migrations and created again
 from typing import Any, Final
 
 from autotune.core.fixedpoint import LIMB, UNITS_SQL
-from scores.states import Purpose, Standing
+from scores.states import RunPurpose, ScoreStanding
 from tasks.states import TRAINING_SOURCES
 
 FACTS: Final = (  # columns of a score that decide how it counts
@@ -34,9 +34,9 @@ def _is_counted(row: str) -> str:
 
 def _standing(row: str) -> str:
     return (
-        f"case when {row}.deleted_at is not null then {Standing.DELETED:d}"
-        f" when {row}.purpose <> '{Purpose.SCORE}' or {row}.superseded then {Standing.LISTED:d}"
-        f" else {Standing.COUNTS:d} end"
+        f"case when {row}.deleted_at is not null then {ScoreStanding.DELETED:d}"
+        f" when {row}.purpose <> '{RunPurpose.SCORE}' or {row}.superseded then {ScoreStanding.LISTED:d}"
+        f" else {ScoreStanding.COUNTS:d} end"
     )
 
 

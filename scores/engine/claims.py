@@ -15,8 +15,8 @@ from graders import pauses
 from scores.engine import transitions
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
-from scores.states import BACKGROUND_PRIORITY, Purpose, RunStatus, WaitsFor
+from scores.querysets import WorkflowRunQuerySet
+from scores.states import BACKGROUND_PRIORITY, RunPurpose, RunStatus, WaitKind
 
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
@@ -25,7 +25,7 @@ RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader again every few 
 
 
 @dataclass(slots=True)
-class Claimed:
+class ClaimedRun:
     """A run that this process holds under a lease. `attempt` is the lease's token."""
 
     run_id: UUID
@@ -40,13 +40,13 @@ class Claimed:
     error_repeats: int
     priority: int
     generation: int = 0
-    purpose: str = Purpose.SCORE
+    purpose: str = RunPurpose.SCORE
     grader_version_id: UUID | None = None
 
     @property
     def counts(self) -> bool:
         """Whether the reward of its completion depends on it."""
-        return self.purpose == Purpose.SCORE
+        return self.purpose == RunPurpose.SCORE
 
 
 _COLUMNS = (
@@ -54,7 +54,7 @@ _COLUMNS = (
     "error_code", "error_repeats", "priority", "generation", "purpose", "grader_version_id",
 )  # fmt: skip
 _PRIORITY = _COLUMNS.index("priority")
-_CLAIMABLE = transitions.guard(RunStatus.RUNNING)
+_CLAIMABLE = transitions.condition(RunStatus.RUNNING)
 _RETURNED = ", ".join(f"r.{name}" for name in _COLUMNS)
 _LEASED = """set status = 'running', attempt = attempt + 1, leased_until = clock_timestamp() + %s,
     started_at = coalesce(started_at, clock_timestamp())"""
@@ -94,19 +94,19 @@ returning {_RETURNED}
 # Rows are locked in id order, as in a save: two statements that share rows must not wait for each other. Each run is
 # looked up by its key, so the plan does not depend on the statistics (scores/engine/statements/postgres.py).
 _OURS = """
-with held as materialized (
+with ours as materialized (
     select h.id from unnest(%s::uuid[], %s::int[]) as h(id, attempt) cross join lateral (
         select r.attempt = h.attempt and r.status = 'running' as is_ours
         from scores_workflowrun r where r.id = h.id offset 0 for no key update
     ) locked where is_ours
 )
-update scores_workflowrun r set {changes} where r.id = any(array(select id from held))
+update scores_workflowrun r set {changes} where r.id = any(array(select id from ours))
 """
 _RENEW = _OURS.format(changes="leased_until = clock_timestamp() + %s")
 _GIVE_BACK = _OURS.format(changes="status = 'pending', leased_until = null")
 
 
-def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[Claimed]:
+def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[ClaimedRun]:
     """Claim up to `limit` pending runs of a grader, by priority, then age. They are ours until the lease ends.
 
     It never waits: runs that another process has locked are skipped, so the result may be empty.
@@ -115,21 +115,21 @@ def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[Claimed]:
     """
     take_rows = _take_postgres if connection.vendor == "postgresql" else _take_embedded
     return sorted(
-        (Claimed(*row) for row in take_rows(grader_id, limit, background)),
+        (ClaimedRun(*row) for row in take_rows(grader_id, limit, background)),
         key=lambda run: (-run.priority, run.run_id),
     )
 
 
-def claimed_under(run: WorkflowRun, attempt: int) -> Claimed:
+def claimed_under(run: WorkflowRun, attempt: int) -> ClaimedRun:
     """The run as the attempt holds it whose answer comes later."""
-    return Claimed(
+    return ClaimedRun(
         run.pk, run.completion_id, run.task_id, run.organization_id, attempt, run.panel_size, run.deadline_at,
         run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose,
         run.grader_version_id,
     )  # fmt: skip
 
 
-def renew(runs: Sequence[Claimed]) -> None:
+def renew(runs: Sequence[ClaimedRun]) -> None:
     """Extend the leases of runs whose call is not answered yet, except those that another process has claimed since."""
     if connection.vendor == "postgresql":
         _update_ours(_RENEW, runs, LEASE)
@@ -139,7 +139,7 @@ def renew(runs: Sequence[Claimed]) -> None:
         leased.update(leased_until=until)
 
 
-def give_back(runs: Sequence[Claimed]) -> None:
+def give_back(runs: Sequence[ClaimedRun]) -> None:
     """Return claimed runs that were not sent to the grader, so that another drain can claim them."""
     if connection.vendor == "postgresql":
         _update_ours(_GIVE_BACK, runs)
@@ -151,7 +151,7 @@ def give_back(runs: Sequence[Claimed]) -> None:
 def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = None) -> int:
     """Put the first due runs of a grader to sleep until it may be called again. Return their number.
 
-    The other runs stay due: no drain claims them while the grader is held, and writing all of them would cost more
+    The other runs stay due: no drain claims them while the grader is paused, and writing all of them would cost more
     than the wait.
     """
     limit = limit or (RESTED_BRIEFLY if reason == pauses.RATE_LIMITED else RESTED)
@@ -160,19 +160,19 @@ def rest(grader_id: UUID, until: datetime, reason: str, *, limit: int | None = N
         locked = due.order_by("-priority", "pk").select_for_update(skip_locked=True, no_key=True)
         runs = list(locked.only("attempt", "steps")[:limit])
         for run in runs:
-            run.status, run.waits_for, run.wake_at = RunStatus.SLEEPING, WaitsFor.GRADER, until
+            run.status, run.waits_for, run.wake_at = RunStatus.SLEEPING, WaitKind.GRADER, until
             run.steps = appended(run.steps, entry("hold", run.attempt, reason, wake_at=until))
         WorkflowRun.objects.bulk_update(runs, ["status", "waits_for", "wake_at", "steps"], batch_size=RESTED)
     return len(runs)
 
 
-def _update_ours(statement: str, runs: Sequence[Claimed], *values: Any) -> None:
+def _update_ours(statement: str, runs: Sequence[ClaimedRun], *values: Any) -> None:
     runs = sorted(runs, key=lambda run: run.run_id)
     with connection.cursor() as cursor:
         cursor.execute(statement, [[run.run_id for run in runs], [run.attempt for run in runs], *values])
 
 
-def _ours(runs: Sequence[Claimed]) -> Iterator[RunQuerySet]:
+def _ours(runs: Sequence[ClaimedRun]) -> Iterator[WorkflowRunQuerySet]:
     """The runs that our lease still holds, a queryset for each attempt number."""
     by_attempt: dict[int, list[UUID]] = {}
     for run in runs:

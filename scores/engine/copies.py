@@ -21,16 +21,16 @@ from autotune.core.clock import database_now
 from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import Ciphertext, EncryptedField, encrypted
 from scores.engine import settling, transitions, wakeups
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.engine.statements import copies as statements
-from scores.engine.statements.copies import Copy
+from scores.engine.statements.copies import ScoreCopy
 from scores.engine.timeline import appended, entry
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
-from scores.querysets import RunQuerySet
-from scores.states import FINAL, Purpose, RunStatus, WaitsFor
+from scores.querysets import WorkflowRunQuerySet
+from scores.states import FINAL, RunPurpose, RunStatus, WaitKind
 from scores.workflow_runs import steps
 from tasks.models import Completion, PanelMember, Task
-from tasks.states import Part
+from tasks.states import PanelPart
 
 logger = logging.getLogger(__name__)
 AT_ONCE: Final = 200  # completions in one transaction
@@ -42,7 +42,7 @@ _DETAILS: Final = encrypted(Score, "details")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedCopyWait:
     """A completion that no longer waits for a copy. `is_final`: it has its copy; otherwise its runs are due now."""
 
     completion_id: UUID
@@ -62,7 +62,7 @@ class _Position:
     after: tuple[UUID, UUID] = _START
 
 
-def end(sources: Mapping[UUID, UUID]) -> list[Ended]:
+def end(sources: Mapping[UUID, UUID]) -> list[EndedCopyWait]:
     """End the waits for sources that have a reward by now, in transactions of its own.
 
     sources  waiting completion -> the completion that graders judge
@@ -71,7 +71,7 @@ def end(sources: Mapping[UUID, UUID]) -> list[Ended]:
     return _end_all([copy for copy, source in sources.items() if source in final])
 
 
-def sweep() -> list[Ended]:
+def sweep() -> list[EndedCopyWait]:
     """End all other waits, also those for sources that are gone.
 
     A pass checks at most LOOKED_AT runs and continues where the previous pass ended.
@@ -89,27 +89,29 @@ def sweep() -> list[Ended]:
     return _end_all({copy for copy, source, _ in rows if source in final or source not in unfinished})
 
 
-def _page() -> RunQuerySet:
+def _page() -> WorkflowRunQuerySet:
     """The next waiting runs, in the order of their index."""
     source, run = _Position.after
     later = _waiting().filter(Q(reuses__gt=source) | Q(reuses=source, pk__gt=run), reuses__gte=source)
     return later.order_by("reuses", "pk")[:LOOKED_AT]
 
 
-def _waiting() -> RunQuerySet:
-    return WorkflowRun.objects.filter(status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
+def _waiting() -> WorkflowRunQuerySet:
+    return WorkflowRun.objects.filter(status=RunStatus.WAITING, waits_for=WaitKind.REUSE)
 
 
 def _unfinished(completion_ids: Collection[UUID]) -> set[UUID]:
     """The completions that a grader still judges."""
     if not completion_ids:
         return set()
-    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, purpose=Purpose.SCORE).exclude(status__in=FINAL)
+    runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, purpose=RunPurpose.SCORE).exclude(
+        status__in=FINAL
+    )
     return set(runs.values_list("completion_id", flat=True))
 
 
-def _end_all(completion_ids: Iterable[UUID]) -> list[Ended]:
-    ended: list[Ended] = []
+def _end_all(completion_ids: Iterable[UUID]) -> list[EndedCopyWait]:
+    ended: list[EndedCopyWait] = []
     ordered = sorted(completion_ids)
     for at in range(0, len(ordered), AT_ONCE):
         try:
@@ -120,7 +122,7 @@ def _end_all(completion_ids: Iterable[UUID]) -> list[Ended]:
     return ended
 
 
-def _end(completion_ids: Sequence[UUID]) -> list[Ended]:
+def _end(completion_ids: Sequence[UUID]) -> list[EndedCopyWait]:
     """End waits inside a transaction: all rows are read again once the completions and their sources are locked."""
     waiting = _waiting().filter(completion_id__in=completion_ids)
     settling.lock({pk for pair in waiting.values_list("completion_id", "reuses") for pk in pair if pk})
@@ -128,9 +130,9 @@ def _end(completion_ids: Sequence[UUID]) -> list[Ended]:
     for run in waiting.order_by("pk"):
         runs.setdefault(run.completion_id, []).append(run)
     judgements = _judgements({group[0].reuses for group in runs.values() if group[0].reuses})
-    copies: list[Copy] = []
+    copies: list[ScoreCopy] = []
     due: list[WorkflowRun] = []
-    ended: list[Ended] = []
+    ended: list[EndedCopyWait] = []
     writer = _Writer(database_now())
     for completion_id, group in runs.items():
         judgement = judgements.get(group[0].reuses or _NIL)
@@ -139,10 +141,10 @@ def _end(completion_ids: Sequence[UUID]) -> list[Ended]:
         new_copies = writer.copies(group, judgement)
         copies += new_copies
         due += () if new_copies else group
-        ended.append(Ended(completion_id, is_final=bool(new_copies)))
+        ended.append(EndedCopyWait(completion_id, is_final=bool(new_copies)))
     statements.copy(copies)
     panels = {row.completion_id for row in ended if row.is_final and runs[row.completion_id][0].panel_size > 1}
-    settling.settle(panels, Facts())
+    settling.settle(panels, TaskFactsCache())
     _make_due(due)
     return ended
 
@@ -165,7 +167,7 @@ def _judgements(sources: Collection[UUID]) -> dict[UUID, _Judgement]:
 
 def _scores(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, Score]]:
     """The newest score that counts, by completion and grader."""
-    counted = Score.objects.live().filter(completion_id__in=completion_ids, purpose=Purpose.SCORE, superseded=False)
+    counted = Score.objects.live().filter(completion_id__in=completion_ids, purpose=RunPurpose.SCORE, superseded=False)
     scores: dict[UUID, dict[UUID, Score]] = {}
     for score in counted.annotate(version_now=F("grader__version_id")).order_by("pk"):
         scores.setdefault(score.completion_id, {})[score.grader_id] = score
@@ -184,9 +186,9 @@ class _Writer:
     now: datetime
     ciphers: dict[UUID, encryption.Cipher] = field(default_factory=dict)
 
-    def copies(self, runs: Sequence[WorkflowRun], judgement: _Judgement) -> list[Copy]:
+    def copies(self, runs: Sequence[WorkflowRun], judgement: _Judgement) -> list[ScoreCopy]:
         """A copy for each run of a completion; none if a score is missing or its text cannot be read."""
-        copies: list[Copy] = []
+        copies: list[ScoreCopy] = []
         for run in runs:
             original = judgement.scores.get(run.grader_id)
             if original is None:
@@ -201,7 +203,7 @@ class _Writer:
                 logger.error("score %s cannot be copied: %s", original.pk, exc)
                 return []
             step = entry(steps.REUSE, 0, steps.COPIED, started=run.created_at, ended=self.now)
-            copies.append(Copy(run.pk, score_id, original.pk, reasoning, details, step))
+            copies.append(ScoreCopy(run.pk, score_id, original.pk, reasoning, details, step))
         return copies
 
     def _envelope(
@@ -243,7 +245,7 @@ def _shadow_runs(runs: Sequence[WorkflowRun], deadlines: Mapping[UUID, datetime]
     """The shadow runs that the completions would have if graders had judged them from the start."""
     first_runs = {run.completion_id: run for run in reversed(runs)}
     version_of = dict(Completion.objects.filter(pk__in=first_runs).values_list("pk", "task_version_id"))
-    members = PanelMember.objects.filter(task_version__in=set(version_of.values()), part=Part.SHADOW)
+    members = PanelMember.objects.filter(task_version__in=set(version_of.values()), part=PanelPart.SHADOW)
     graders: dict[UUID, list[UUID]] = {}
     for version_id, grader_id in members.filter(grader__deleted_at=None).values_list("task_version_id", "grader_id"):
         graders.setdefault(version_id, []).append(grader_id)
@@ -253,7 +255,7 @@ def _shadow_runs(runs: Sequence[WorkflowRun], deadlines: Mapping[UUID, datetime]
             completion_id=completion_id,
             task_id=run.task_id,
             grader_id=grader_id,
-            purpose=Purpose.SHADOW,
+            purpose=RunPurpose.SHADOW,
             panel_size=0,
             priority=run.priority,
             deadline_at=deadlines[run.task_id],

@@ -15,18 +15,18 @@ from autotune.core.errors import Unreadable
 from graders.hosted.failures import VERSION_GONE
 from graders.models import Grader
 from graders.states import GraderStatus
-from graders.verdicts import Accepted, Failure
+from graders.verdicts import Acceptance, Failure
 from scores.engine import claims, recording, retries
 from scores.engine.bodies import body_for
 from scores.engine.bodies.interface import Body, CallEnd
-from scores.engine.call_results import Judged, Missed, PostponedRun, Results
-from scores.engine.claims import Claimed
-from scores.engine.materials import Facts
-from scores.engine.pacing import Pace
-from scores.engine.planning import Plan
+from scores.engine.call_results import CallResults, FailedAttempt, JudgedRun, PostponedRun
+from scores.engine.claims import ClaimedRun
+from scores.engine.materials import TaskFactsCache
+from scores.engine.pacing import DrainPace
+from scores.engine.planning import CallPlan
 from scores.engine.shares import BackgroundShare
 from scores.engine.timeline import entry
-from scores.states import WaitsFor
+from scores.states import WaitKind
 
 CLAIM_BATCH = 512  # runs claimed at once for a grader with batches
 CLAIM_SINGLE = 128
@@ -57,15 +57,15 @@ class Drain:
         self.until = until
         self.is_woken = is_woken
         self.ending = ending
-        self.facts = Facts()
+        self.facts = TaskFactsCache()
         self.body: Body = body_for(grader)
         self.share = BackgroundShare()
-        self.results = Results()
+        self.results = CallResults()
         self.saved_at = self.renewed_at = time.monotonic()
-        self.dry = self.stopped = self.gone = self.held = False
+        self.dry = self.stopped = self.gone = self.paused = False
         self._use(grader)
-        self.pace = Pace(grader, self.clock)  # at the end: from here on it must be closed
-        self.plan = Plan(self.facts, self.pace.size, unfit=self._miss_uncalled, split=self.body.split)
+        self.pace = DrainPace(grader, self.clock)  # at the end: from here on it must be closed
+        self.plan = CallPlan(self.facts, self.pace.size, unfit=self._miss_uncalled, split=self.body.split)
 
     def _use(self, grader: Grader) -> None:
         assert grader.version_id is not None  # callable_grader sees to it
@@ -136,8 +136,8 @@ class Drain:
         if self.stopped:
             return
         self.plan.resize(self.pace.size)
-        if hold := self.pace.held(self._now()):
-            self._rest(*hold)
+        if pause := self.pace.pause(self._now()):
+            self._rest(*pause)
 
     def _desired_calls(self) -> int:
         """The number of calls to keep open. Without more work it is the open calls only: others may use the rest."""
@@ -147,10 +147,10 @@ class Drain:
 
     def _rest(self, until: datetime, reason: str) -> None:
         """Put the claimed runs and the head of the due runs to sleep: no worker may call the grader before `until`."""
-        self.held = self.stopped = True
+        self.paused = self.stopped = True
         unsent = self.plan.clear()
         self.pace.give_back(len(unsent))
-        self.results.resting += [PostponedRun(run, WaitsFor.GRADER, until, reason) for run in unsent]
+        self.results.resting += [PostponedRun(run, WaitKind.GRADER, until, reason) for run in unsent]
         claims.rest(self.grader_id, until, reason)
 
     def _idle(self, seconds: float) -> None:
@@ -169,7 +169,7 @@ class Drain:
         if self.stopped or room <= 0 or self.plan or not self._may_find_more():
             return
         limit = min(CLAIM_BATCH, self.pace.size * room) if self.body.batched else min(CLAIM_SINGLE, 2 * room)
-        granted = self.pace.take(1 if self.pace.probing else limit, self._now())
+        granted = self.pace.take(1 if self.pace.is_trial else limit, self._now())
         if not granted:
             return
         claimed = claims.take(self.grader_id, limit=granted, background=self.share.earned)
@@ -197,12 +197,14 @@ class Drain:
             self.body.begin(planned, now=self._now(), number=self.pace.sent())
         self.body.send()
 
-    def _within_deadline(self, chunk: list[Claimed]) -> list[Claimed]:
+    def _within_deadline(self, chunk: list[ClaimedRun]) -> list[ClaimedRun]:
         now = self._now()
         late = [run for run in chunk if run.deadline_at <= now]
         self.pace.give_back(len(late))
         self.results.missed += [
-            Missed(run, retries.OVERDUE, called=False, step=entry("end", run.attempt, retries.OVERDUE.code, ended=now))
+            FailedAttempt(
+                run, retries.OVERDUE, called=False, step=entry("end", run.attempt, retries.OVERDUE.code, ended=now)
+            )
             for run in late
         ]
         return [run for run in chunk if run.deadline_at > now] if late else chunk
@@ -222,11 +224,11 @@ class Drain:
             verdict = end.results[material.item.completion_id]
             if isinstance(verdict, Failure):
                 self._miss(run, verdict, end.call.at)
-            elif isinstance(verdict, Accepted):
+            elif isinstance(verdict, Acceptance):
                 assert end.waits_until is not None  # a 202 to a call without a callback address is a failure
                 self.results.accepted.append(PostponedRun(run, end.waits_for, end.waits_until, "accepted", end.call.at))
             else:
-                judged = Judged(run, verdict, material.version_id, end.call.version_id, end.latency_ms)
+                judged = JudgedRun(run, verdict, material.version_id, end.call.version_id, end.latency_ms)
                 self.results.judged.append(judged)
 
     def _asks_again(self, failure: Failure, end: CallEnd) -> bool:
@@ -243,11 +245,11 @@ class Drain:
             return True
         return False
 
-    def _miss_uncalled(self, run: Claimed, failure: Failure) -> None:
+    def _miss_uncalled(self, run: ClaimedRun, failure: Failure) -> None:
         self.pace.give_back(1)
         self._miss(run, failure)
 
-    def _miss(self, run: Claimed, failure: Failure, sent_at: datetime | None = None) -> None:
+    def _miss(self, run: ClaimedRun, failure: Failure, sent_at: datetime | None = None) -> None:
         """Note a failed attempt and decide what follows from it; `sent_at` is None if no call was sent."""
         now = self._now()
         decision = retries.decide(
@@ -260,7 +262,7 @@ class Drain:
             now=now,
         )
         about = entry("call", run.attempt, failure.code, started=sent_at, ended=now, wake_at=decision.wake_at)
-        self.results.missed.append(Missed(run, decision, sent_at is not None, about))
+        self.results.missed.append(FailedAttempt(run, decision, sent_at is not None, about))
 
     def _group_is_due(self) -> bool:
         size = len(self.results)
@@ -268,7 +270,7 @@ class Drain:
 
     def _save(self) -> None:
         if self.results:
-            results, self.results = self.results, Results()
+            results, self.results = self.results, CallResults()
             for version_id, part in results.by_version(self.version_id):
                 recording.save(self.grader_id, version_id, part, self.facts)
         self.pace.report(self._now())

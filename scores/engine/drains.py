@@ -78,4 +78,4 @@ def _drain(grader_id: UUID, wake_event: threading.Event) -> bool:
     work.run()
     if work.gone:
         sweep.fail_gone(grader_id)
-    return work.stopped and not (work.gone or work.held)
+    return work.stopped and not (work.gone or work.paused)

@@ -8,12 +8,12 @@ from uuid import UUID
 from django.db.models import Count, OuterRef, Subquery
 
 from graders.models import Grader
-from graders.queued_runs import Queue
+from graders.queued_runs import QueuedRuns
 from scores.models import WorkflowRun
 from scores.states import PRIORITIES, RunStatus
 
 
-def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
+def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, QueuedRuns]:
     """Receive `grader_queues`: return the number of pending runs of each grader, and since when the oldest waits."""
     pending = WorkflowRun.objects.filter(status=RunStatus.PENDING, grader_id__in=grader_ids)
     counts = dict(pending.order_by().values_list("grader_id").annotate(Count("pk")))
@@ -25,7 +25,7 @@ def waiting(*, grader_ids: Collection[UUID], **_: Any) -> dict[UUID, Queue]:
     oldest: dict[UUID, datetime] = {}
     for grader_id, created_at in WorkflowRun.objects.filter(pk__in=firsts).values_list("grader_id", "created_at"):
         oldest[grader_id] = min(created_at, oldest.get(grader_id, created_at))
-    return {grader_id: Queue(count, oldest.get(grader_id)) for grader_id, count in counts.items()}
+    return {grader_id: QueuedRuns(count, oldest.get(grader_id)) for grader_id, count in counts.items()}
 
 
 def _first(priority: int) -> Subquery:

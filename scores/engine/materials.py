@@ -13,11 +13,11 @@ from msgspec import structs
 from autotune.core import ids
 from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import encrypted
-from graders.verdicts import Failure, Item, Options
-from scores.engine.retries import RetryPolicy
+from graders.verdicts import Failure, GraderItem, GraderOptions
+from scores.engine.retries import RetrySettings
 from tasks import conversations
 from tasks.models import Completion, PanelMember, Task, TaskVersion
-from tasks.states import Part
+from tasks.states import PanelPart
 
 logger = logging.getLogger(__name__)
 LOAD_BYTES = 16 * 2**20  # of ciphertext loaded at once: a batch may hold 1,000 completions of 2 MiB each
@@ -53,8 +53,8 @@ class TaskFacts:
     use_calibration  rewards use calibrated values
     """
 
-    options: Options
-    policy: RetryPolicy
+    options: GraderOptions
+    policy: RetrySettings
     review_below: float | None
     use_calibration: bool
 
@@ -68,14 +68,14 @@ class VersionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class CompletionMaterial:
     """A completion as the grader sees it, and the version that its reward follows."""
 
-    item: Item
+    item: GraderItem
     version_id: UUID
 
 
-class Facts:
+class TaskFactsCache:
     """Tasks and versions by id. Versions never change; tasks are read again after a few seconds."""
 
     def __init__(self) -> None:
@@ -97,8 +97,8 @@ class Facts:
                 "use_calibration",
             ).get(pk=task_id)
             facts = TaskFacts(
-                Options(task.include_dimensions, task.include_explanation),
-                RetryPolicy(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
+                GraderOptions(task.include_dimensions, task.include_explanation),
+                RetrySettings(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
                 task.review_below_confidence,
                 task.use_calibration,
             )
@@ -117,7 +117,7 @@ class Facts:
         unread = unique_ids - self._versions.keys()
         if unread:
             weights: dict[UUID, dict[UUID, float]] = {version_id: {} for version_id in unread}
-            members = PanelMember.objects.filter(task_version_id__in=unread, part=Part.SCORING)
+            members = PanelMember.objects.filter(task_version_id__in=unread, part=PanelPart.SCORING)
             for version_id, grader_id, weight in members.values_list("task_version_id", "grader_id", "weight"):
                 weights[version_id][grader_id] = weight
             versions = TaskVersion.objects.filter(pk__in=unread).values_list("pk", "aggregation")
@@ -159,8 +159,8 @@ def _remember_without(version_id: UUID) -> None:
 
 
 def load(
-    completion_ids: Sequence[UUID], facts: Facts, *, max_bytes: int = LOAD_BYTES
-) -> dict[UUID, Material | Failure]:
+    completion_ids: Sequence[UUID], facts: TaskFactsCache, *, max_bytes: int = LOAD_BYTES
+) -> dict[UUID, CompletionMaterial | Failure]:
     """Return decrypted completions by id, in id order: at least one, and as many as fit into `max_bytes`.
 
     A completion whose text was erased or cannot be read has a Failure as its value, and the others are not affected.
@@ -173,16 +173,16 @@ def load(
     return {row[0]: _material(row, prompts.get(row[2])) for row in rows}
 
 
-def _material(row: tuple, system_prompt: str | Failure | None) -> Material | Failure:
+def _material(row: tuple, system_prompt: str | Failure | None) -> CompletionMaterial | Failure:
     if row[4] is None:
         return TEXT_ERASED
     try:
         item = _item(row)
         if system_prompt is None or conversations.brings_system_prompt(item.messages):
-            return Material(item, row[2])
+            return CompletionMaterial(item, row[2])
         if isinstance(system_prompt, Failure):
             return system_prompt
-        return Material(structs.replace(item, system_prompt=system_prompt), row[2])
+        return CompletionMaterial(structs.replace(item, system_prompt=system_prompt), row[2])
     except encryption.MasterKeyMissing:
         raise
     except encryption.Undecryptable as exc:
@@ -206,9 +206,9 @@ def _rows(completion_ids: Sequence[UUID], max_bytes: int) -> Sequence[tuple]:
     return [(*(UUID(value) for value in row[:3]), *row[3:]) for row in rows]
 
 
-def _item(row: tuple) -> Item:
+def _item(row: tuple) -> GraderItem:
     pk, task_id = row[0], row[1]
     prompt, response, messages, metadata = (
         field.decrypt(pk, value) for field, value in zip(_FIELDS, row[3:], strict=True)
     )
-    return Item(ids.encode("comp", pk), ids.encode("task", task_id), prompt or "", response, messages, metadata)
+    return GraderItem(ids.encode("comp", pk), ids.encode("task", task_id), prompt or "", response, messages, metadata)

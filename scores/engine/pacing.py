@@ -9,26 +9,26 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from graders import pauses
-from graders.guards import Answered, Guard
+from graders.guards import CallReport, Guard
 from graders.models import Grader
 from graders.verdicts import Failure
 
 SHORT_S = 0.25  # between two requests for our share while others use a part of what we want
 LONG_S = 2.0
 PATIENCE_S = 2.0  # how long a drain that may not send a single call waits for its share
-SOON = timedelta(seconds=1)  # a drain waits up to this long; for a longer wait the grader is held and its runs sleep
+SOON = timedelta(seconds=1)  # a drain waits up to this long; for a longer wait the grader is paused and its runs sleep
 
 
-class Pace:
+class DrainPace:
     """One drain's view of its grader's limits. Times are from the database's clock."""
 
     def __init__(self, grader: Grader, now: datetime) -> None:
         self._guard = Guard(grader, secrets.token_hex(8))
         self._grader = grader
-        self._answers: list[Answered] = []
+        self._answers: list[CallReport] = []
         self._tokens_at: datetime | None = None
         self._begun = self._looked = time.monotonic()
-        self._held: tuple[datetime, str] | None = None
+        self._pause: tuple[datetime, str] | None = None
         self._want = grader.max_concurrency
         self._permit = self._guard.refresh(grader, want=self._want, now=now)
         self._take_over(grader)
@@ -36,17 +36,17 @@ class Pace:
     @property
     def window(self) -> int:
         """The number of calls that may be open at the same time."""
-        return min(1, self._permit.slots) if self._permit.probing else self._permit.slots
+        return min(1, self._permit.slots) if self._permit.is_trial else self._permit.slots
 
     @property
-    def probing(self) -> bool:
+    def is_trial(self) -> bool:
         """Whether the circuit is half-open: one call of one item at a time, among all workers."""
-        return self._permit.probing
+        return self._permit.is_trial
 
     @property
     def size(self) -> int:
         """The maximum number of items in a call."""
-        return 1 if self._permit.probing else max(1, min(self._grader.max_batch_size, self._permit.batch))
+        return 1 if self._permit.is_trial else max(1, min(self._grader.max_batch_size, self._permit.batch))
 
     def refresh(self, grader: Grader, now: datetime, *, want: int) -> None:
         """Read the shared state again, if it is due.
@@ -65,12 +65,12 @@ class Pace:
 
     def _take_over(self, grader: Grader) -> None:
         self._grader = grader
-        self._held = (grader.held_until, grader.held_reason) if grader.held_until else None
+        self._pause = (grader.held_until, grader.held_reason) if grader.held_until else None
 
-    def held(self, now: datetime) -> tuple[datetime, str] | None:
+    def pause(self, now: datetime) -> tuple[datetime, str] | None:
         """Until when no call may be sent, and why; None if calls may be sent."""
-        permit = (self._permit.hold_until, self._permit.hold_reason) if self._permit.hold_until else None
-        return max((hold for hold in (self._held, permit) if hold and hold[0] > now), default=None)
+        permit = (self._permit.pause_until, self._permit.pause_reason) if self._permit.pause_until else None
+        return max((pause for pause in (self._pause, permit) if pause and pause[0] > now), default=None)
 
     def starved(self) -> bool:
         """Whether other workers have used every call for so long that this drain leaves the work to them."""
@@ -83,7 +83,7 @@ class Pace:
         granted, next_at = self._guard.take(count, now=now)
         self._tokens_at = None if granted else next_at
         if not granted and next_at is not None and next_at - now > SOON:
-            self._hold(next_at, pauses.RATE_LIMITED)
+            self._extend_pause(next_at, pauses.RATE_LIMITED)
         return granted
 
     @property
@@ -105,9 +105,9 @@ class Pace:
         first = failures[0] if failures else None
         ok = len(failures) < items or not all(failure.trips for failure in failures)
         shrink = first is not None and items > 1 and (first.split or (batched and first.code == "timeout"))
-        self._answers.append(Answered(ok=ok, items=items, shrink=shrink, number=number))
+        self._answers.append(CallReport(ok=ok, items=items, shrink=shrink, number=number))
         if first is not None and first.code == "rate_limited" and first.retry_after_s is not None:
-            self._hold(now + timedelta(seconds=first.retry_after_s), pauses.RATE_LIMITED)
+            self._extend_pause(now + timedelta(seconds=first.retry_after_s), pauses.RATE_LIMITED)
 
     @property
     def has_failures(self) -> bool:
@@ -124,6 +124,6 @@ class Pace:
         """Release this drain's share of the calls."""
         self._guard.close()
 
-    def _hold(self, until: datetime, reason: str) -> None:
-        self._held = max(self._held or (until, reason), (until, reason))
-        pauses.hold(self._grader.pk, until, reason)
+    def _extend_pause(self, until: datetime, reason: str) -> None:
+        self._pause = max(self._pause or (until, reason), (until, reason))
+        pauses.pause(self._grader.pk, until, reason)

@@ -5,28 +5,28 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from graders.verdicts import Failure, Item, Options
+from graders.verdicts import Failure, GraderItem, GraderOptions
 from scores.engine import materials
-from scores.engine.claims import Claimed
-from scores.engine.materials import Facts, Material
+from scores.engine.claims import ClaimedRun
+from scores.engine.materials import CompletionMaterial, TaskFactsCache
 
 LOAD_SINGLE = 64  # completions whose texts are loaded at once for single calls
-Entries = list[tuple[Claimed, Material]]
+Entries = list[tuple[ClaimedRun, CompletionMaterial]]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCall:
     """A planned call: its runs with their text, and the options for the grader.
 
     version_id  the grader version that must judge; None: the one that the grader has
     """
 
     entries: Entries
-    options: Options
+    options: GraderOptions
     version_id: UUID | None = None
 
 
-class Plan:
+class CallPlan:
     """Runs that are claimed and not sent yet: first without their text, then as calls that are ready to send.
 
     size   maximum number of items in a call
@@ -36,23 +36,23 @@ class Plan:
 
     def __init__(
         self,
-        facts: Facts,
+        facts: TaskFactsCache,
         size: int,
         *,
-        unfit: Callable[[Claimed, Failure], None],
-        split: Callable[[Sequence[Item]], list[list[Item]]],
+        unfit: Callable[[ClaimedRun, Failure], None],
+        split: Callable[[Sequence[GraderItem]], list[list[GraderItem]]],
     ) -> None:
         self._facts = facts
         self._unfit = unfit
         self._parts = split
-        self._queue: deque[Claimed] = deque()
-        self._ready: deque[Planned] = deque()
+        self._queue: deque[ClaimedRun] = deque()
+        self._ready: deque[PlannedCall] = deque()
         self.size = size
 
     def __bool__(self) -> bool:
         return bool(self._queue or self._ready)
 
-    def add(self, runs: Sequence[Claimed]) -> None:
+    def add(self, runs: Sequence[ClaimedRun]) -> None:
         self._queue.extend(runs)
 
     def resize(self, size: int) -> None:
@@ -63,13 +63,13 @@ class Plan:
         self._queue.extendleft(run for planned in reversed(self._ready) for run, _ in reversed(planned.entries))
         self._ready.clear()
 
-    def halve(self, planned: Planned) -> None:
+    def halve(self, planned: PlannedCall) -> None:
         """Plan a call that was too large for the grader as two, before all others."""
         entries, middle = planned.entries, len(planned.entries) // 2
         halves = (entries[middle:], entries[:middle])
-        self._ready.extendleft(Planned(half, planned.options, planned.version_id) for half in halves)
+        self._ready.extendleft(PlannedCall(half, planned.options, planned.version_id) for half in halves)
 
-    def next(self, *, room: int, fit: Callable[[list[Claimed]], list[Claimed]]) -> Planned | None:
+    def next(self, *, room: int, fit: Callable[[list[ClaimedRun]], list[ClaimedRun]]) -> PlannedCall | None:
         """Return the next call, or None if no run is left.
 
         room  number of calls that may be sent now
@@ -80,24 +80,24 @@ class Plan:
             self._prepare(fit([self._queue.popleft() for _ in range(min(count, len(self._queue)))]))
         return self._ready.popleft() if self._ready else None
 
-    def runs(self) -> Iterator[Claimed]:
+    def runs(self) -> Iterator[ClaimedRun]:
         """All runs of the plan."""
         yield from self._queue
         for planned in self._ready:
             yield from (run for run, _ in planned.entries)
 
-    def clear(self) -> list[Claimed]:
+    def clear(self) -> list[ClaimedRun]:
         """Remove and return all runs of the plan."""
         runs = list(self.runs())
         self._queue.clear()
         self._ready.clear()
         return runs
 
-    def _prepare(self, chunk: list[Claimed]) -> None:
+    def _prepare(self, chunk: list[ClaimedRun]) -> None:
         """Load texts and build calls from them; runs whose text exceeds the memory limit stay in the queue."""
         texts = materials.load([run.completion_id for run in chunk], self._facts)
         self._queue.extendleft(run for run in reversed(chunk) if run.completion_id not in texts)
-        groups: dict[tuple[Options, UUID | None], Entries] = {}
+        groups: dict[tuple[GraderOptions, UUID | None], Entries] = {}
         for run in chunk:
             material = texts.get(run.completion_id)
             if isinstance(material, Failure):
@@ -108,11 +108,11 @@ class Plan:
         for (options, version_id), entries in groups.items():
             self._split(entries, options, version_id)
 
-    def _split(self, entries: Entries, options: Options, version_id: UUID | None) -> None:
+    def _split(self, entries: Entries, options: GraderOptions, version_id: UUID | None) -> None:
         if self.size == 1:
-            self._ready.extend(Planned([entry], options, version_id) for entry in entries)
+            self._ready.extend(PlannedCall([entry], options, version_id) for entry in entries)
             return
         start = 0
         for part in self._parts([material.item for _, material in entries]):
-            self._ready.append(Planned(entries[start : start + len(part)], options, version_id))
+            self._ready.append(PlannedCall(entries[start : start + len(part)], options, version_id))
             start += len(part)

@@ -1,7 +1,7 @@
 """Save the answers of graders. One transaction moves runs, inserts scores, and writes rewards, events and counters.
 
 A success needs only that the run has no verdict yet: the first valid answer of any attempt wins. A failure, a sleep or
-a wait is written only by the attempt that holds the lease. A unique constraint on (run) is the last guard.
+a wait is written only by the attempt that holds the lease. A unique constraint on (run) is the last protection.
 """
 
 from collections import Counter
@@ -13,11 +13,11 @@ from django.db import connection, transaction
 
 from graders.statistics import reports
 from scores.engine import settling
-from scores.engine.call_results import Judged, Missed, Results
-from scores.engine.claims import Claimed
-from scores.engine.materials import Facts
-from scores.engine.rewards import Scored, aggregate
-from scores.engine.statements import Failed, Saved, Success, statements
+from scores.engine.call_results import CallResults, FailedAttempt, JudgedRun
+from scores.engine.claims import ClaimedRun
+from scores.engine.materials import TaskFactsCache
+from scores.engine.rewards import WeightedScore, aggregate
+from scores.engine.statements import FailureToStore, SavedRun, VerdictToStore, statements
 from scores.engine.timeline import entry
 from scores.models import WorkflowRun
 from scores.reviews import opening
@@ -26,7 +26,7 @@ from scores.states import BACKGROUND
 OVERTAKEN: Final = "end"
 
 
-def save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> None:
+def save(grader_id: UUID, grader_version_id: UUID, results: CallResults, facts: TaskFactsCache) -> None:
     """Record a group of results of one grader, in one transaction.
 
     raises OperationalError if the database is unavailable; then nothing of the group is stored, and the leases expire
@@ -36,14 +36,20 @@ def save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fact
 
 
 def save_callback(
-    grader_id: UUID, grader_version_id: UUID, judged: Sequence[Judged], failed: Sequence[Missed], facts: Facts
+    grader_id: UUID,
+    grader_version_id: UUID,
+    judged: Sequence[JudgedRun],
+    failed: Sequence[FailedAttempt],
+    facts: TaskFactsCache,
 ) -> set[UUID]:
     """Record the results of a callback. Return the runs that are final or under review because of it."""
     with transaction.atomic():
-        return _save(grader_id, grader_version_id, Results(list(judged), list(failed)), facts)
+        return _save(grader_id, grader_version_id, CallResults(list(judged), list(failed)), facts)
 
 
-def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts, *, step: str = OVERTAKEN) -> int:
+def fail(
+    runs: Sequence[ClaimedRun | SavedRun], code: str, message: str, facts: TaskFactsCache, *, step: str = OVERTAKEN
+) -> int:
     """Fail unfinished runs that have no answer: past their deadline, cancelled, or of a grader that is gone.
 
     Returns the number of runs that failed.
@@ -54,7 +60,7 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
         settling.lock({run.completion_id for run in runs if run.counts})
         of_review = step != OVERTAKEN
         failures = [
-            Failed(
+            FailureToStore(
                 run.run_id, run.organization_id, None, code, message, 0, step=entry(step, 0, code), of_review=of_review
             )
             for run in runs
@@ -64,7 +70,7 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
     return len(failed)
 
 
-def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> set[UUID]:
+def _save(grader_id: UUID, grader_version_id: UUID, results: CallResults, facts: TaskFactsCache) -> set[UUID]:
     """Save a group inside a transaction. Return the runs that are scored, failed or under review now."""
     final = [entry for entry in results.missed if entry.decision.wake_at is None]
     settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.counts})
@@ -84,13 +90,13 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fac
     return moved | opened | {run.run_id for run in failed}
 
 
-def _lock_runs(results: Results) -> None:
+def _lock_runs(results: CallResults) -> None:
     """Lock all runs of the group in id order: later statements lock them in parts, as those of other workers do."""
     runs = WorkflowRun.objects.filter(pk__in=[run.run_id for run in results.runs()]).order_by("pk")
     list(runs.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _shared(judged: Iterable[Judged]) -> set[UUID]:
+def _shared(judged: Iterable[JudgedRun]) -> set[UUID]:
     """Completions whose reward depends on more than this run: those with larger panels, and re-scores."""
     return {
         entry.run.completion_id
@@ -99,10 +105,10 @@ def _shared(judged: Iterable[Judged]) -> set[UUID]:
     }
 
 
-def _by_confidence(judged: Sequence[Judged], facts: Facts) -> tuple[list[Judged], list[Judged]]:
+def _by_confidence(judged: Sequence[JudgedRun], facts: TaskFactsCache) -> tuple[list[JudgedRun], list[JudgedRun]]:
     """Split the verdicts: those that count as they are, and those that need a person's review (the task's `review`)."""
-    certain: list[Judged] = []
-    doubtful: list[Judged] = []
+    certain: list[JudgedRun] = []
+    doubtful: list[JudgedRun] = []
     first = {entry.run.run_id: entry for entry in reversed(judged)}  # of two on one run the first counts
     for judgement in first.values():
         run = judgement.run
@@ -111,17 +117,17 @@ def _by_confidence(judged: Sequence[Judged], facts: Facts) -> tuple[list[Judged]
     return certain, doubtful
 
 
-def _success(entry: Judged, facts: Facts) -> Success:
+def _success(entry: JudgedRun, facts: TaskFactsCache) -> VerdictToStore:
     run, verdict = entry.run, entry.verdict
     version = facts.version(entry.version_id)
     sole = run.panel_size == 1
-    value = aggregate([Scored(verdict.value, verdict.confidence)], version.aggregation) if sole else None
-    return Success(run, verdict, version.aggregation, value, entry.step)
+    value = aggregate([WeightedScore(verdict.value, verdict.confidence)], version.aggregation) if sole else None
+    return VerdictToStore(run, verdict, version.aggregation, value, entry.step)
 
 
-def _failed(entry: Missed) -> Failed:
+def _failed(entry: FailedAttempt) -> FailureToStore:
     run, decision = entry.run, entry.decision
-    return Failed(
+    return FailureToStore(
         run.run_id,
         run.organization_id,
         run.attempt,
@@ -133,7 +139,7 @@ def _failed(entry: Missed) -> Failed:
     )
 
 
-def _count(grader_id: UUID, grader_version_id: UUID, results: Results, moved: set[UUID]) -> None:
+def _count(grader_id: UUID, grader_version_id: UUID, results: CallResults, moved: set[UUID]) -> None:
     """Add the results to the grader's statistics, without those of background purposes."""
     counted = [entry for entry in results.judged if entry.run.run_id in moved and entry.run.purpose not in BACKGROUND]
     reports.record(

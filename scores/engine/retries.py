@@ -10,7 +10,7 @@ DEADLINE_EXCEEDED = "deadline_exceeded"
 
 
 @dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetrySettings:
     """A task's `retry`: the maximum number of attempts, the first wait and the longest wait (milliseconds)."""
 
     max_attempts: int
@@ -19,7 +19,7 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RetryDecision:
     """`wake_at` None: the run fails with `code` and `message`. `repeats` 0: no attempt failed."""
 
     code: str
@@ -29,19 +29,19 @@ class Decision:
 
 
 # For a run whose deadline has passed before a call; no attempt failed.
-OVERDUE = Decision(DEADLINE_EXCEEDED, "The task's deadline passed before the grader could be called.", repeats=0)
+OVERDUE = RetryDecision(DEADLINE_EXCEEDED, "The task's deadline passed before the grader could be called.", repeats=0)
 
 
 def decide(
     failure: Failure,
-    policy: RetryPolicy,
+    policy: RetrySettings,
     *,
     failures: int,
     last_code: str,
     repeats: int,
     deadline: datetime,
     now: datetime,
-) -> Decision:
+) -> RetryDecision:
     """Decide whether to retry a run after an attempt that ended in `failure` (protocol section 5).
 
     failures   attempts that failed before this one
@@ -50,15 +50,15 @@ def decide(
     same = repeats + 1 if last_code == failure.code else 1
     spent = failures + 1 >= policy.max_attempts or (failure.limit is not None and same >= failure.limit)
     if not failure.retryable or spent:
-        return Decision(failure.code, failure.message, repeats=same)
+        return RetryDecision(failure.code, failure.message, repeats=same)
     wake_at = now + _wait(failure, policy, failures)
     if wake_at >= deadline:
         message = f"The task's deadline passes before another attempt. The last attempt failed: {failure.message}"
-        return Decision(DEADLINE_EXCEEDED, message, repeats=same)
-    return Decision(failure.code, failure.message, wake_at, same)
+        return RetryDecision(DEADLINE_EXCEEDED, message, repeats=same)
+    return RetryDecision(failure.code, failure.message, wake_at, same)
 
 
-def _wait(failure: Failure, policy: RetryPolicy, failures: int) -> timedelta:
+def _wait(failure: Failure, policy: RetrySettings, failures: int) -> timedelta:
     """The wait before the next attempt: it doubles, with full jitter, unless the grader requested another wait."""
     if failure.retry_after_s is not None:
         return timedelta(seconds=failure.retry_after_s)

@@ -11,7 +11,7 @@ PANEL_INCOMPLETE = "panel_incomplete"
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class WeightedScore:
     """One scoring grader's score: value and confidence in [0, 1], weight in [0, 1]."""
 
     value: float
@@ -20,7 +20,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RewardResult:
     """A reward, or the code that says why there is none.
 
     used    scores that went into the value
@@ -34,21 +34,23 @@ class Result:
     error_code: str = ""
 
 
-def reward(scores: Sequence[Scored], *, failed: int, aggregation: str, error_code: str = NO_SCORE) -> Result:
+def reward(
+    scores: Sequence[WeightedScore], *, failed: int, aggregation: str, error_code: str = NO_SCORE
+) -> RewardResult:
     """Compute the reward of one completion whose scoring runs are all final.
 
     failed      number of its scoring runs without a score
     error_code  code of the failure if no run has a score
     """
     if not scores:
-        return Result(None, None, 0, failed, error_code or NO_SCORE)
+        return RewardResult(None, None, 0, failed, error_code or NO_SCORE)
     if failed and aggregation == Aggregation.ALL_OR_NOTHING:
-        return Result(None, None, 0, failed, PANEL_INCOMPLETE)
+        return RewardResult(None, None, 0, failed, PANEL_INCOMPLETE)
     confidence = min(score.confidence for score in scores)
-    return Result(aggregate(scores, aggregation), confidence, len(scores), failed)
+    return RewardResult(aggregate(scores, aggregation), confidence, len(scores), failed)
 
 
-def aggregate(scores: Sequence[Scored], aggregation: str) -> float:
+def aggregate(scores: Sequence[WeightedScore], aggregation: str) -> float:
     """Combine one or more scores into one value in [0, 1].
 
     raises ValueError if there are none, or the aggregation is unknown
@@ -90,7 +92,7 @@ def _shares(weights: Sequence[float | Fraction]) -> list[float]:
     return [float(Fraction(weight) / Fraction(greatest)) for weight in weights]
 
 
-def _weighted_median(scores: Sequence[Scored]) -> float:
+def _weighted_median(scores: Sequence[WeightedScore]) -> float:
     """The value at which half of the weight is reached; the middle of two where it is reached exactly between them."""
     ordered = sorted(scores, key=lambda score: score.value)
     weights = _shares([score.weight for score in ordered])

@@ -14,17 +14,17 @@ from django.db.models import Q
 
 from autotune.core.clock import database_now
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from scores.engine import pulses, rewards
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import FINAL, Purpose, RunStatus
+from scores.states import FINAL, RunPurpose, RunStatus
 from tasks.models import Completion
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 LOOK_BACK = timedelta(minutes=15)
-LOOKED_AT = 500  # runs that one statement of the guard checks
+LOOKED_AT = 500  # runs that one statement checks
 SCORE_DELETED = "score_deleted"
 _CHANGEABLE = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code", "scored_at")
 _COMPARED = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code")
@@ -44,7 +44,7 @@ def lock(completion_ids: Iterable[UUID]) -> None:
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
+def settle(completion_ids: Iterable[UUID], facts: TaskFactsCache) -> None:
     """Write the rewards of the (locked) completions whose newest scoring runs are all final, and emit their events.
 
     Completions of evaluations have no events.
@@ -68,7 +68,7 @@ def settle(completion_ids: Iterable[UUID], facts: Facts) -> None:
     _write(reward_rows)
 
 
-def settle_overlooked(facts: Facts, *, ever: bool = False, limit: int = 500) -> int:
+def settle_overlooked(facts: TaskFactsCache, *, ever: bool = False, limit: int = 500) -> int:
     """Settle panels that finished recently without a reward, as a safety check of the sweep. Return their number.
 
     ever  look back to the last check of any sweeper, which may be long ago; the first sweeper checks all panels
@@ -120,7 +120,7 @@ def _unsettled(completion_ids: set[UUID]) -> set[UUID]:
 def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
     """By completion and grader."""
     members: dict[UUID, dict[UUID, _Member]] = {}
-    scoring_runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, purpose=Purpose.SCORE)
+    scoring_runs = WorkflowRun.objects.filter(completion_id__in=completion_ids, purpose=RunPurpose.SCORE)
     runs = list(scoring_runs.defer("steps").order_by("generation", "pk"))
     for run in runs:
         of_completion = members.setdefault(run.completion_id, {})
@@ -129,7 +129,7 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
         else:
             of_completion[run.grader_id] = _Member(run)
     generations = {run.pk: run.generation for run in runs}  # no join: the planner could start it at all runs
-    scores = Score.objects.live().filter(completion_id__in=completion_ids, purpose=Purpose.SCORE)
+    scores = Score.objects.live().filter(completion_id__in=completion_ids, purpose=RunPurpose.SCORE)
     scores = scores.defer("reasoning", "details")
     for score in sorted(scores, key=lambda score: (generations.get(score.run_id, 0), score.pk)):
         if member := members[score.completion_id].get(score.grader_id):
@@ -137,16 +137,16 @@ def _members(completion_ids: Sequence[UUID]) -> dict[UUID, dict[UUID, _Member]]:
     return members
 
 
-def _reward(completion: Completion, members: dict[UUID, _Member], facts: Facts) -> Reward:
+def _reward(completion: Completion, members: dict[UUID, _Member], facts: TaskFactsCache) -> Reward:
     version = facts.version(completion.task_version_id)
     run = next(iter(members.values())).run
     counted = [member.scores[-1] for member in members.values() if member.scores]
     unscored = [member.run for member in members.values() if not member.scores]
     code = _lacking(unscored[0]) if unscored else rewards.NO_SCORE
 
-    def result_of(values: Sequence[float]) -> rewards.Result:
+    def result_of(values: Sequence[float]) -> rewards.RewardResult:
         scored = [
-            rewards.Scored(value, score.confidence, version.weights.get(score.grader_id, 1.0))
+            rewards.WeightedScore(value, score.confidence, version.weights.get(score.grader_id, 1.0))
             for value, score in zip(values, counted, strict=True)
         ]
         return rewards.reward(scored, failed=len(unscored), aggregation=version.aggregation, error_code=code)
@@ -170,7 +170,7 @@ def _reward(completion: Completion, members: dict[UUID, _Member], facts: Facts) 
     )
 
 
-def _calibrated_values(scores: Sequence[Score], task_id: UUID, facts: Facts) -> list[float] | None:
+def _calibrated_values(scores: Sequence[Score], task_id: UUID, facts: TaskFactsCache) -> list[float] | None:
     """The values that the reward uses, calibrated where there is a calibrated value; None if it uses no such value."""
     if all(score.calibrated_value is None for score in scores) or not facts.task(task_id).use_calibration:
         return None
@@ -207,9 +207,9 @@ def _write(reward_rows: Sequence[Reward]) -> None:
     Reward.objects.bulk_create(changed, update_conflicts=True, unique_fields=["completion"], update_fields=_CHANGEABLE)
     for kind, failed in ((EventKind.SCORE_COMPLETED, False), (EventKind.SCORE_FAILED, True)):
         events = [
-            Emitted(reward.organization_id, reward.pk)
+            EmittedEvent(reward.organization_id, reward.pk)
             for reward in changed
-            if (reward.value is None) == failed and reward.source != Source.EVALUATION
+            if (reward.value is None) == failed and reward.source != CompletionSource.EVALUATION
         ]
         if events:
             outbox.emit(kind, events)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scores.engine.claims import Claimed
+from scores.engine.claims import ClaimedRun
 from scores.states import BACKGROUND
 
 FOR_EACH: Final = 9  # other runs that earn one run of a background purpose
@@ -20,7 +20,7 @@ class BackgroundShare:
     def earned(self) -> int:
         return self._others // FOR_EACH
 
-    def note(self, claimed: Sequence[Claimed], limit: int) -> None:
+    def note(self, claimed: Sequence[ClaimedRun], limit: int) -> None:
         """Note a claim of at most `limit` runs. If it was not full, its background runs took the place of none."""
         background = sum(run.purpose in BACKGROUND for run in claimed)
         others = len(claimed) - background

@@ -1,4 +1,4 @@
-"""Detect queues and jobs that have stalled, with a few index probes. `/moving` and `/metrics` report the result.
+"""Detect queues and jobs that have stalled, with a few index look-ups. `/moving` and `/metrics` report the result.
 
 A large backlog is not an error while the front of each grader's queue moves. A queue has stalled if its oldest run has
 been due for DUE_S, no run of the grader is under a valid lease, and none was scored in that time.
@@ -25,7 +25,7 @@ STILL: Final = timedelta(seconds=30)  # a queue whose front does not move for th
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DueWork:
     """The state of due work at one moment.
 
     last_sweep       None before the first sweep
@@ -56,7 +56,7 @@ class _Queue:
     due: datetime
 
 
-def look() -> Facts:
+def look() -> DueWork:
     """Read the state of due work at this moment, by the database's clock."""
     now, beats = database_now(), pulses.all_of_them()
     queues = _queues(now)
@@ -64,7 +64,7 @@ def look() -> Facts:
     sleeper = overdue.values_list("wake_at", flat=True).first()
     expired = WorkflowRun.objects.filter(status=RunStatus.RUNNING, leased_until__lt=now)
     oldest_expired = expired.aggregate(first=Min("leased_until"))["first"]
-    return Facts(
+    return DueWork(
         now=now,
         last_sweep=beats.get(pulses.SWEEP),
         oldest_due=min((due for due in (sleeper, *(queue.due for queue in queues)) if due), default=None),
@@ -87,7 +87,7 @@ def _retaining_still(beat: datetime | None, now: datetime) -> datetime | None:
 
 
 def _queues(now: datetime) -> list[_Queue]:
-    """The queue of each grader that may be called and has pending runs, with one index probe for each priority."""
+    """The queue of each grader that may be called and has pending runs, with one index look-up for each priority."""
     free = Q(held_until=None) | Q(held_until__lte=now)
     graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE).filter(free)
     by_priority = {f"first_{place}": _first(value) for place, value in enumerate(PRIORITIES)}

@@ -17,13 +17,13 @@ from autotune.core.clock import database_now
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores.engine import copies, pulses, recording, retries, settling, transitions, waits
-from scores.engine.materials import Facts
-from scores.engine.statements import Saved
+from scores.engine.materials import TaskFactsCache
+from scores.engine.statements import SavedRun
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.reviews import decisions
-from scores.states import LONG_AGO, RunStatus, WaitsFor
+from scores.states import LONG_AGO, RunStatus, WaitKind
 
 PULSE = pulses.SWEEP
 LOCK = 0x6175_746F_7377_6570  # one sweeper at a time, whatever its process
@@ -49,7 +49,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
         _return_expired(now)
         _wake_sleepers(now)
     copies.sweep()
-    facts = Facts()
+    facts = TaskFactsCache()
     if passes % ENDS_EVERY == 0:
         _wake_released()
         _end_overdue(facts, now)
@@ -63,7 +63,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
 
 
 def due_graders(now: datetime) -> list[UUID]:
-    """Return the graders that may be called now and have pending runs, with one index probe for each grader."""
+    """Return the graders that may be called now and have pending runs, with one index look-up for each grader."""
     pending = WorkflowRun.objects.next_pending(OuterRef("pk")).values("pk")
     free = Q(held_until=None) | Q(held_until__lte=now)
     callable_graders = Grader.objects.live().exclude(status=GraderStatus.INACTIVE)
@@ -99,12 +99,12 @@ def _wake_sleepers(now: datetime) -> None:
 def _wake_released() -> None:
     """Wake runs that sleep for a grader whose hold ended early: its circuit closed, or it is healthy again."""
     released = Grader.objects.filter(held_until=None, pk=OuterRef("grader"))
-    asleep = WorkflowRun.objects.filter(Exists(released), status=RunStatus.SLEEPING, waits_for=WaitsFor.GRADER)
+    asleep = WorkflowRun.objects.filter(Exists(released), status=RunStatus.SLEEPING, waits_for=WaitKind.GRADER)
     with transaction.atomic():
         _to_pending(asleep, wake_at=None, waits_for="")
 
 
-def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
+def _to_pending(due: WorkflowRunQuerySet, **changes: str | None) -> list[UUID]:
     """Move the runs that are still due once they are locked, except those that others lock. Return the moved ids."""
     locked = due.order_by("pk").select_for_update(skip_locked=True, no_key=True)
     locked_ids = list(locked.values_list("pk", flat=True)[:RETURNED_AT_ONCE])
@@ -115,26 +115,26 @@ def _to_pending(due: RunQuerySet, **changes: str | None) -> list[UUID]:
     return locked_ids
 
 
-def _end_overdue(facts: Facts, now: datetime) -> None:
+def _end_overdue(facts: TaskFactsCache, now: datetime) -> None:
     """Fail runs whose deadline has passed before a call: their grader is inactive, or the queue was too long."""
     for status in HELD_BY_NOBODY:
         # The order is that of the index. Without it, if statistics say that most runs are overdue, PostgreSQL reads the
         # table from its start until it has enough rows, and all of the table if there are none.
         overdue = WorkflowRun.objects.filter(status=status, deadline_at__gt=LONG_AGO, deadline_at__lt=now)
         overdue = overdue.order_by("deadline_at")
-        runs = [Saved(*row) for row in overdue.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
+        runs = [SavedRun(*row) for row in overdue.values_list(*SAVED)[:OVERDUE_AT_ONCE]]
         if runs:
             recording.fail(runs, retries.OVERDUE.code, retries.OVERDUE.message, facts)
 
 
-def _end_waits(facts: Facts, now: datetime) -> None:
+def _end_waits(facts: TaskFactsCache, now: datetime) -> None:
     """Fail runs whose late answer or review decision did not arrive in time."""
     late = WorkflowRun.objects.filter(_AWAITS_ANSWER, wake_at__lt=now).order_by("wake_at")
-    groups: dict[str, list[Saved]] = {}
+    groups: dict[str, list[SavedRun]] = {}
     for waits_for, *row in late.values_list("waits_for", *SAVED)[:OVERDUE_AT_ONCE]:
-        groups.setdefault(waits_for, []).append(Saved(*row))
+        groups.setdefault(waits_for, []).append(SavedRun(*row))
     for waits_for, runs in groups.items():
-        rule = waits.WAITS[WaitsFor(waits_for)]
+        rule = waits.WAITS[WaitKind(waits_for)]
         recording.fail(runs, rule.code, rule.message, facts)
     decisions.expire(now)
 
@@ -165,9 +165,9 @@ def fail_gone(grader_id: UUID) -> int:
     kinds = [Q(status=status) for status in HELD_BY_NOBODY]
     if Grader.objects.filter(pk=grader_id, deleted_at__isnull=False).exists():
         kinds.append(_AWAITS_ANSWER)
-    facts, total = Facts(), 0
+    facts, total = TaskFactsCache(), 0
     for kind in kinds:
         waiting = WorkflowRun.objects.filter(kind, grader_id=grader_id).values_list(*SAVED)
-        while runs := [Saved(*row) for row in waiting[:OVERDUE_AT_ONCE]]:
+        while runs := [SavedRun(*row) for row in waiting[:OVERDUE_AT_ONCE]]:
             total += recording.fail(runs, "grader_gone", GONE_MESSAGE, facts)
     return total

@@ -11,7 +11,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
-from autotune.core.background import Loop, survived
+from autotune.core.background import BackgroundLoop, survived
 from scores.engine import drains, pulses
 from scores.engine.sweep import sweep
 
@@ -26,7 +26,7 @@ class Sweeper:
     """The sweeping thread. Start it once in a process; `stop()` ends it after the current pass."""
 
     def __init__(self) -> None:
-        self._loop = Loop(
+        self._loop = BackgroundLoop(
             "sweeper", self._sweep, action="sweep", logger=logger, first_s=_interval_s(), retry_s=_interval_s()
         )
         self._passes = 0

@@ -48,7 +48,7 @@ def advance(run: WorkflowRun, to: RunStatus, **changes: Any) -> None:
     refresh(run)
 
 
-def guard(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: str = "r") -> str:
+def condition(to: RunStatus, *, unless: frozenset[RunStatus] = frozenset(), alias: str = "r") -> str:
     """The SQL condition for runs that may move to `to`, such as `r.status in ('pending', 'running')`.
 
     unless  statuses that this move leaves unchanged

@@ -14,9 +14,9 @@ from graders.models import Grader
 from graders.states import Trouble
 from graders.verdicts import Failure
 from scores.engine import claims, recording, retries
-from scores.engine.call_results import Missed, Results
-from scores.engine.claims import Claimed
-from scores.engine.materials import Facts
+from scores.engine.call_results import CallResults, FailedAttempt
+from scores.engine.claims import ClaimedRun
+from scores.engine.materials import TaskFactsCache
 from scores.engine.timeline import entry
 
 RETRY_AFTER_S: Final = 60.0
@@ -38,14 +38,14 @@ def miss_due_runs(grader: Grader, *, until: float) -> None:
     """
     assert grader.version_id is not None  # callable_grader checks it
     status.trouble(grader.pk, Trouble.SECRET, targets.SECRET_UNREADABLE)
-    facts = Facts()
+    facts = TaskFactsCache()
     while time.monotonic() < until and (claimed := claims.take(grader.pk, limit=AT_ONCE)):
         now = database_now()
         missed = [_missed(run, facts, now) for run in claimed]
-        recording.save(grader.pk, grader.version_id, Results(missed=missed), facts)
+        recording.save(grader.pk, grader.version_id, CallResults(missed=missed), facts)
 
 
-def _missed(run: Claimed, facts: Facts, now: datetime) -> Missed:
+def _missed(run: ClaimedRun, facts: TaskFactsCache, now: datetime) -> FailedAttempt:
     decision = retries.decide(
         SECRET_UNREADABLE,
         facts.task(run.task_id).policy,
@@ -56,4 +56,4 @@ def _missed(run: Claimed, facts: Facts, now: datetime) -> Missed:
         now=now,
     )
     step = entry("call", run.attempt, SECRET_UNREADABLE.code, ended=now, wake_at=decision.wake_at)
-    return Missed(run, decision, called=False, step=step)
+    return FailedAttempt(run, decision, called=False, step=step)

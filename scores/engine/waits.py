@@ -11,7 +11,7 @@ from typing import Final
 
 from django.conf import settings
 
-from scores.states import WaitingReason, WaitsFor
+from scores.states import WaitingReason, WaitKind
 
 MODEL_FOR: Final = timedelta(days=3)  # providers return batches within a day, or not at all
 
@@ -40,8 +40,8 @@ class WaitRule:
     ended_by: str
 
 
-WAITS: Final[Mapping[WaitsFor, WaitRule]] = {
-    WaitsFor.CALLBACK: WaitRule(
+WAITS: Final[Mapping[WaitKind, WaitRule]] = {
+    WaitKind.CALLBACK: WaitRule(
         "callback_expired",
         "The grader accepted the completion with 202, but its callback did not arrive in time.",
         lambda: timedelta(seconds=settings.CALLBACK_DEADLINE_S),
@@ -51,7 +51,7 @@ WAITS: Final[Mapping[WaitsFor, WaitRule]] = {
         detail="The grader accepted the completion and answers later. The run fails if no answer comes.",
         ended_by="the grader’s callback",
     ),
-    WaitsFor.MODEL: WaitRule(
+    WaitKind.MODEL: WaitRule(
         "model_expired",
         "The model call that judges the completion did not end in time.",
         lambda: MODEL_FOR,
@@ -61,7 +61,7 @@ WAITS: Final[Mapping[WaitsFor, WaitRule]] = {
         detail="A model judges the completion. The run fails if its call does not end in time.",
         ended_by="a model’s answer",
     ),
-    WaitsFor.REVIEW: WaitRule(
+    WaitKind.REVIEW: WaitRule(
         "review_expired",
         "Nobody decided on the grader's preliminary score in time.",
         lambda: timedelta(days=settings.REVIEW_DAYS),
@@ -71,7 +71,7 @@ WAITS: Final[Mapping[WaitsFor, WaitRule]] = {
         detail="A reviewer must decide on the grader's score. The run fails if nobody does.",
         ended_by="a reviewer",
     ),
-    WaitsFor.REUSE: WaitRule(
+    WaitKind.REUSE: WaitRule(
         "",
         "",
         None,
@@ -87,7 +87,7 @@ UNANSWERABLE: Final = tuple(name.value for name, rule in WAITS.items() if not ru
 RETRIED: Final = tuple(name.value for name, rule in WAITS.items() if rule.retries)
 
 
-def limit(waits_for: WaitsFor) -> timedelta:
+def limit(waits_for: WaitKind) -> timedelta:
     """How long a wait that expires lasts."""
     rule_limit = WAITS[waits_for].limit
     assert rule_limit is not None

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin.base import PublicIdSearch, TextForSuperusers, plain
+from autotune.core.admin.base import PublicIdSearchMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from autotune.core.pages import formats
 from graders.models import Grader
 from scores.feedback.models import Feedback
@@ -19,7 +19,7 @@ from tasks.models import Completion
 
 
 @admin.register(Feedback)
-class FeedbackAdmin(Growing, PublicIdSearch, TextForSuperusers, admin.ModelAdmin):
+class FeedbackAdmin(LargeTableMixin, PublicIdSearchMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "fb"
     finds = MappingProxyType(
         {"comp": "completion_id", "grader": "grader_id", "graderv": "grader_version_id", "org": "organization_id",

@@ -7,12 +7,12 @@ from django.conf import settings
 from autotune.core.api import parsing
 from autotune.core.errors import FieldError, Invalid
 from scores.intake.requests import NewBatch, NewCompletion
-from scores.intake.storing import Refused
+from scores.intake.storing import RefusedItem
 
 _MEMBERS = frozenset(NewBatch.__struct_encode_fields__)
 
 
-def read(body: Any) -> tuple[dict[int, NewCompletion], list[Refused], str | None]:
+def read(body: Any) -> tuple[dict[int, NewCompletion], list[RefusedItem], str | None]:
     """Return the readable items by index, the refused items, and the batch's priority.
 
     raises Invalid if the body is not a batch, or has no items or too many
@@ -30,7 +30,7 @@ def read(body: Any) -> tuple[dict[int, NewCompletion], list[Refused], str | None
         raise Invalid.field("/completions", "invalid_length", f"give 1 to {limit} completions.")
     priority = parsing.convert({**body, "completions": [_STAND_IN]}, NewBatch).priority
     good, bad = parsing.convert_each(listed, NewCompletion, "/completions")
-    return good, [Refused(_index(error), 400, error) for error in bad], priority
+    return good, [RefusedItem(_index(error), 400, error) for error in bad], priority
 
 
 _STAND_IN = {"taskId": "task_00000000000000000000000000", "modelId": "m", "response": ""}

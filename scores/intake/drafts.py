@@ -30,7 +30,7 @@ PRIORITIES: Mapping[str | None, Priority] = {
 
 
 @dataclass(slots=True)
-class Draft:
+class CompletionDraft:
     """A completion that passed all checks except those that need the database. `index` is its position in the request.
 
     not_before  when its runs may begin; None: at once
@@ -70,8 +70,8 @@ class Draft:
 
 def draft(
     item: NewCompletion, *, index: int, pointer: str, priority: str | None, template: str | None
-) -> tuple[Draft | None, list[FieldError]]:
-    """Turn an item into a Draft, or return all its errors.
+) -> tuple[CompletionDraft | None, list[FieldError]]:
+    """Turn an item into a CompletionDraft, or return all its errors.
 
     pointer   of the item: '' for a single completion, `/completions/3` in a batch
     priority  of the batch
@@ -92,7 +92,7 @@ def draft(
     if errors:
         return None, errors
     return (
-        Draft(
+        CompletionDraft(
             index,
             pointer,
             item.task_id.uuid,
@@ -111,7 +111,7 @@ def draft(
     )
 
 
-def repeated(drafts: Sequence[Draft]) -> dict[int, FieldError]:
+def repeated(drafts: Sequence[CompletionDraft]) -> dict[int, FieldError]:
     """Return an error, by index, for each item that repeats the external id of an earlier item of the same task."""
     seen: dict[tuple[UUID, str], int] = {}
     errors: dict[int, FieldError] = {}

@@ -19,9 +19,9 @@ from autotune.core.errors import Conflict, Forbidden, NotFound
 from scores.engine import settling, wakeups
 from scores.intake.storing import TaskPanel, panel_of
 from scores.models import Reward, WorkflowRun
-from scores.states import FINAL, Purpose
+from scores.states import FINAL, RunPurpose
 from tasks.models import Completion
-from tasks.states import Part
+from tasks.states import PanelPart
 
 MAX_GENERATION: Final = 32_767
 
@@ -61,7 +61,7 @@ def _require_allowed(completion: Completion, panel: TaskPanel, principal: Princi
         raise Conflict(f"The task's grader {grader.public_id} is inactive.", code="grader_inactive")
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         raise Forbidden("A test key may use only graders of its own organization.")
-    if WorkflowRun.objects.filter(completion=completion, purpose=Purpose.SCORE).exclude(status__in=FINAL).exists():
+    if WorkflowRun.objects.filter(completion=completion, purpose=RunPurpose.SCORE).exclude(status__in=FINAL).exists():
         raise Conflict("The completion is still being scored. Try again when it is final.", code="not_final")
 
 
@@ -70,7 +70,7 @@ def _runs(completion: Completion, panel: TaskPanel) -> Sequence[WorkflowRun]:
     before = WorkflowRun.objects.filter(completion=completion)
     last = before.aggregate(last=Max("generation"))["last"]
     generation = min((-1 if last is None else last) + 1, MAX_GENERATION)
-    shadows = before.filter(purpose=Purpose.SHADOW)
+    shadows = before.filter(purpose=RunPurpose.SHADOW)
     busy = set(shadows.exclude(status__in=FINAL).values_list("grader_id", flat=True))
     now = database_now()
     return [
@@ -80,13 +80,13 @@ def _runs(completion: Completion, panel: TaskPanel) -> Sequence[WorkflowRun]:
             completion_id=completion.pk,
             task_id=completion.task_id,
             grader_id=grader.pk,
-            purpose=Purpose.SCORE if part == Part.SCORING else Purpose.SHADOW,
-            panel_size=panel.scoring if part == Part.SCORING else 0,
+            purpose=RunPurpose.SCORE if part == PanelPart.SCORING else RunPurpose.SHADOW,
+            panel_size=panel.scoring if part == PanelPart.SCORING else 0,
             priority=completion.priority,
             deadline_at=now + timedelta(milliseconds=completion.task.deadline_ms),
             generation=generation,
             created_at=now,
         )
-        for grader, part in sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
+        for grader, part in sorted(panel.graders, key=lambda entry: entry[1] != PanelPart.SCORING)
         if grader.pk not in busy and not grader.deleted_at
     ]

@@ -17,14 +17,14 @@ from autotune.core.errors import FieldError
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores.engine import wakeups
-from scores.intake.drafts import Draft
+from scores.intake.drafts import CompletionDraft
 from scores.models import WorkflowRun
-from scores.states import BACKGROUND, Purpose, RunStatus, WaitsFor
+from scores.states import BACKGROUND, RunPurpose, RunStatus, WaitKind
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
 from tasks.responses import content_of
-from tasks.states import Part, Source
+from tasks.states import CompletionSource, PanelPart
 
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
@@ -35,7 +35,7 @@ RUN_COLUMNS = (
     "id", "organization_id", "completion_id", "task_id", "grader_id", "purpose", "panel_size", "status", "priority",
     "attempt", "failures", "wake_at", "deadline_at", "error_code", "error_message", "error_repeats", "created_at",
 )  # fmt: skip
-_PURPOSES = {Part.SCORING.value: Purpose.SCORE.value, Part.SHADOW.value: Purpose.SHADOW.value}
+_PURPOSES = {PanelPart.SCORING.value: RunPurpose.SCORE.value, PanelPart.SHADOW.value: RunPurpose.SHADOW.value}
 COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
 # One look-up in the unique index for each pair. For a constant task whose rows all came after the last ANALYZE,
 # PostgreSQL expects one row and would read all of them by another index; for a joined task it expects the average
@@ -77,7 +77,7 @@ class TaskPanel:
 
     @property
     def scoring(self) -> int:
-        return sum(part == Part.SCORING for _, part in self.graders)
+        return sum(part == PanelPart.SCORING for _, part in self.graders)
 
     @property
     def inactive(self) -> Grader | None:
@@ -86,7 +86,7 @@ class TaskPanel:
             (
                 grader
                 for grader, part in self.graders
-                if part == Part.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
+                if part == PanelPart.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
             ),
             None,
         )
@@ -97,7 +97,7 @@ class TaskPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class TextKeys:
     """The keys with which one organization's texts are encrypted and digested."""
 
     cipher: encryption.Cipher
@@ -125,7 +125,7 @@ class StoredItem:
 
 
 @dataclass(slots=True)
-class Refused:
+class RefusedItem:
     """An item that is not stored, with the status that it would have as a single completion."""
 
     index: int
@@ -133,23 +133,26 @@ class Refused:
     error: FieldError
 
 
-def _closed(draft: Draft, panel: TaskPanel, principal: Principal) -> Refused | None:
+def _closed(draft: CompletionDraft, panel: TaskPanel, principal: Principal) -> RefusedItem | None:
     """Why a task accepts no new completions now, or None. Items that are stored already are still returned."""
     pointer = f"{draft.pointer}/taskId"
     if panel.task.archived:
-        return Refused(draft.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
+        return RefusedItem(draft.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
     if grader := panel.inactive:
         detail = f"The task's grader {grader.public_id} is inactive."
-        return Refused(draft.index, 409, FieldError(pointer, "grader_inactive", detail))
+        return RefusedItem(draft.index, 409, FieldError(pointer, "grader_inactive", detail))
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         detail = "A test key may use only graders of its own organization."
-        return Refused(draft.index, 403, FieldError(pointer, "forbidden", detail))
+        return RefusedItem(draft.index, 403, FieldError(pointer, "forbidden", detail))
     return None
 
 
 def store(
-    principal: Principal, drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], source: Source = Source.API
-) -> tuple[list[StoredItem], list[Refused]]:
+    principal: Principal,
+    drafts: Sequence[CompletionDraft],
+    panels: dict[UUID, TaskPanel],
+    source: CompletionSource = CompletionSource.API,
+) -> tuple[list[StoredItem], list[RefusedItem]]:
     """Store the new items, in the caller's transaction; return all stored items, and the refused ones.
 
     An item whose external id is stored already returns that completion, or is refused if its content differs.
@@ -173,13 +176,13 @@ def store(
     )
     now = clock.shared_now()
     owners = {panels[draft.task_id].task.organization_id for draft in fresh}
-    secrets = {owner: Secrets(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
+    secrets = {owner: TextKeys(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
     completion_rows = _completion_rows(principal, with_ids, digests, panels, secrets, source, now)
     bulk.insert(Completion, COMPLETION_COLUMNS, completion_rows)
     runs = _run_rows(with_ids, panels, now)
     pairs = list(zip(with_ids, runs, strict=True))
     bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.source is None for row in rows])
-    waiting = [(*row, WaitsFor.REUSE.value, draft.source) for (draft, _), rows in pairs if draft.source for row in rows]
+    waiting = [(*row, WaitKind.REUSE.value, draft.source) for (draft, _), rows in pairs if draft.source for row in rows]
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
     for (draft, completion_id), rows in pairs:
@@ -189,7 +192,7 @@ def store(
     return stored, clashes
 
 
-def _digests(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> dict[int, bytes]:
+def _digests(drafts: Sequence[CompletionDraft], panels: dict[UUID, TaskPanel]) -> dict[int, bytes]:
     """The content digests, by index, of the items with an external id."""
     with_owners = [
         (draft, panels[draft.task_id].task.organization_id) for draft in drafts if draft.external_id is not None
@@ -198,11 +201,13 @@ def _digests(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel]) -> dict[int
     return {draft.index: encryption.keyed_digest(keys[owner], *draft.canonical()) for draft, owner in with_owners}
 
 
-def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[StoredItem], list[Refused], set[int]]:
+def _existing(
+    drafts: Sequence[CompletionDraft], digests: dict[int, bytes]
+) -> tuple[list[StoredItem], list[RefusedItem], set[int]]:
     """Look up the items whose external id exists: a stored item for equal content, a conflict for other content."""
     by_key = {(draft.task_id, draft.external_id): draft for draft in drafts if draft.external_id is not None}
     stored: list[StoredItem] = []
-    clashes: list[Refused] = []
+    clashes: list[RefusedItem] = []
     for pk, task_id, external_id, digest, erased_at in _with_external_ids(list(by_key)):
         draft = by_key[task_id, external_id]
         if bytes(digest or b"") == digests[draft.index]:
@@ -214,7 +219,7 @@ def _existing(drafts: Sequence[Draft], digests: dict[int, bytes]) -> tuple[list[
                 "external_id_conflict",
                 f"{ids.encode('comp', pk)} has this external id and {has}.",
             )
-            clashes.append(Refused(draft.index, 409, error))
+            clashes.append(RefusedItem(draft.index, 409, error))
     _add_runs(stored)
     return stored, clashes, {item.index for item in stored} | {item.index for item in clashes}
 
@@ -249,11 +254,11 @@ def _add_runs(stored: Sequence[StoredItem]) -> None:
 
 def _completion_rows(
     principal: Principal,
-    with_ids: Sequence[tuple[Draft, UUID]],
+    with_ids: Sequence[tuple[CompletionDraft, UUID]],
     digests: dict[int, bytes],
     panels: dict[UUID, TaskPanel],
-    secrets: dict[UUID, Secrets],
-    source: Source,
+    secrets: dict[UUID, TextKeys],
+    source: CompletionSource,
     now: datetime,
 ) -> Iterable[tuple]:
     """Rows in the order of COMPLETION_COLUMNS, texts encrypted under the task's organization.
@@ -287,7 +292,7 @@ def _completion_rows(
 
 
 def _run_rows(
-    with_ids: Sequence[tuple[Draft, UUID]], panels: dict[UUID, TaskPanel], now: datetime
+    with_ids: Sequence[tuple[CompletionDraft, UUID]], panels: dict[UUID, TaskPanel], now: datetime
 ) -> list[list[tuple]]:
     """Rows for the runs of each completion, in the order of RUN_COLUMNS, scoring runs first. They sleep to `notBefore`.
 
@@ -301,7 +306,7 @@ def _run_rows(
         if draft.source is not None:
             status = RunStatus.WAITING
         deadline = (draft.not_before or now) + timedelta(milliseconds=task.deadline_ms)
-        ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
+        ordered = sorted(panel.graders, key=lambda entry: entry[1] != PanelPart.SCORING)
         out.append(
             [
                 (
@@ -311,7 +316,7 @@ def _run_rows(
                     task.pk,
                     grader.pk,
                     _PURPOSES[part],
-                    panel.scoring if part == Part.SCORING else 0,
+                    panel.scoring if part == PanelPart.SCORING else 0,
                     status.value,
                     draft.priority.value,
                     0,
@@ -324,7 +329,7 @@ def _run_rows(
                     now,
                 )
                 for grader, part in ordered
-                if part == Part.SCORING or draft.source is None
+                if part == PanelPart.SCORING or draft.source is None
             ]
         )
     return out

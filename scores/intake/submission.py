@@ -14,21 +14,21 @@ from autotune.core import clock
 from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden, Invalid, NotFound
 from graders.models import Grader
 from scores.intake import estimates, storing
-from scores.intake.drafts import Draft, draft, repeated
+from scores.intake.drafts import CompletionDraft, draft, repeated
 from scores.intake.requests import NewCompletion
-from scores.intake.storing import Refused, StoredItem, TaskPanel
+from scores.intake.storing import RefusedItem, StoredItem, TaskPanel
 from tasks.models import PanelMember, Task
-from tasks.states import Part, Source, TaskKind
+from tasks.states import CompletionSource, PanelPart, TaskKind
 
 UNREADABLE: Final = "the task's current version cannot be decrypted. Change the task's prompts to replace it."
 
 
 @dataclass(slots=True)
-class Intake:
+class SubmissionResult:
     """The outcome of a request, in the order of its items."""
 
     stored: list[StoredItem] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedItem] = field(default_factory=list)
     estimate_ms: int = 0
 
 
@@ -38,23 +38,23 @@ class _Request:
 
     principal: Principal
     items: dict[int, NewCompletion]
-    malformed: Sequence[Refused]
+    malformed: Sequence[RefusedItem]
     priority: str | None
     partial: bool
     alone: bool
-    source: Source
+    source: CompletionSource
 
 
 def submit(
     principal: Principal,
     items: dict[int, NewCompletion],
     *,
-    malformed: Sequence[Refused] = (),
+    malformed: Sequence[RefusedItem] = (),
     priority: str | None = None,
     partial: bool = False,
     alone: bool = False,
-    source: Source = Source.API,
-) -> Intake:
+    source: CompletionSource = CompletionSource.API,
+) -> SubmissionResult:
     """Store the items by index, and one run for each grader of their tasks' panels.
 
     The completions of a deck without graders have no runs: they stay ungraded.
@@ -70,16 +70,16 @@ def submit(
         return _attempt(request)
     except IntegrityError as clash:  # another request stored the same external id, or deleted the task, at this moment
         if commits.is_whole():
-            raise commits.LookAgain from clash
+            raise commits.ConcurrentChange from clash
         try:
             return _attempt(request)
         except IntegrityError as exc:
             raise Conflict("Another request changed the same objects. Try again.", code="conflict") from exc
 
 
-def _attempt(request: _Request) -> Intake:
+def _attempt(request: _Request) -> SubmissionResult:
     """Validate and store the request once, from the lookup of its tasks to the commit."""
-    intake = Intake(refused=list(request.malformed))
+    intake = SubmissionResult(refused=list(request.malformed))
     panels = _panels(request.principal, {item.task_id.uuid for item in request.items.values()})
     drafts = _drafts(request, panels, intake)
     if intake.refused and not request.partial:
@@ -97,7 +97,7 @@ def _attempt(request: _Request) -> Intake:
     return intake
 
 
-def refusal(refused: Sequence[Refused], *, alone: bool) -> AutotuneError:
+def refusal(refused: Sequence[RefusedItem], *, alone: bool) -> AutotuneError:
     """Return one error for all refused items. A single item keeps its status; a batch has 409 if all are conflicts,
     else 400."""
     errors = [item.error for item in sorted(refused, key=lambda item: item.index)]
@@ -136,15 +136,15 @@ def _panels(principal: Principal, task_ids: set[UUID]) -> dict[UUID, TaskPanel]:
     }
 
 
-def _drafts(request: _Request, panels: dict[UUID, TaskPanel], intake: Intake) -> list[Draft]:
+def _drafts(request: _Request, panels: dict[UUID, TaskPanel], intake: SubmissionResult) -> list[CompletionDraft]:
     """The items that may be stored; the others go to `intake.refused`."""
-    drafts: list[Draft] = []
+    drafts: list[CompletionDraft] = []
     rendered = 0
     for index, item in request.items.items():
         pointer = "" if request.alone else f"/completions/{index}"
         panel = panels.get(item.task_id.uuid)
         if panel is not None and not panel.is_readable:
-            intake.refused.append(Refused(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))
+            intake.refused.append(RefusedItem(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))
             continue
         new_draft, errors = draft(
             item, index=index, pointer=pointer, priority=request.priority, template=panel.template if panel else None
@@ -155,26 +155,26 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], intake: Intake) ->
                 raise Invalid.field(
                     "/completions", "too_long", "the rendered prompts are too long together: send fewer."
                 )
-        intake.refused += [Refused(index, 400, error) for error in errors]
+        intake.refused += [RefusedItem(index, 400, error) for error in errors]
         if new_draft is None:
             continue
         if panel is None:
             missing = FieldError(f"{pointer}/taskId", "not_found", "There is no such task.")
-            intake.refused.append(Refused(index, 404, missing))
+            intake.refused.append(RefusedItem(index, 404, missing))
             continue
         drafts.append(new_draft)
     doubled = repeated(drafts)
-    intake.refused += [Refused(index, 400, error) for index, error in doubled.items()]
+    intake.refused += [RefusedItem(index, 400, error) for index, error in doubled.items()]
     return [entry for entry in drafts if entry.index not in doubled]
 
 
-def _estimate(drafts: Sequence[Draft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
+def _estimate(drafts: Sequence[CompletionDraft], panels: dict[UUID, TaskPanel], organization: UUID) -> int:
     """Milliseconds until all completions are scored: the slowest grader's time, plus the latest start (`notBefore`)."""
     counts: dict[UUID, dict[int, int]] = {}
     graders: dict[UUID, Grader] = {}
     for submission in drafts:
         for grader, part in panels[submission.task_id].graders:
-            if part == Part.SCORING:
+            if part == PanelPart.SCORING:
                 by_priority = counts.setdefault(grader.pk, {})
                 by_priority[submission.priority] = by_priority.get(submission.priority, 0) + 1
                 graders[grader.pk] = grader

@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.admin.actions import confirmed, each
-from autotune.core.admin.base import OnPages, PublicIdSearch, Record
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from scores.live import endpoints
 from scores.live.endpoint_requests import RewardEndpointPatch
 from scores.models import LiveAnswer, RewardEndpoint
@@ -42,7 +42,7 @@ def _switch(row: RewardEndpoint, *, on: bool) -> None:
 
 
 @admin.register(RewardEndpoint)
-class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
+class RewardEndpointAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The reward endpoints. Their addresses are never shown: only the digest of each token is stored."""
 
     kind = "rwd"
@@ -88,7 +88,7 @@ class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
 
 
 @admin.register(LiveAnswer)
-class LiveAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class LiveAnswerAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     finds = MappingProxyType(
         {"comp": "completion_id", "taskv": "task_version_id", "task": "task_version__task_id", "org": "organization_id"}
     )

@@ -18,14 +18,14 @@ from autotune.core.api.parsing import invalid
 from autotune.core.errors import Conflict, FieldError, NotFound
 from scores.engine import copies
 from scores.intake import storing, submission
-from scores.intake.drafts import Draft, check_blank, draft
+from scores.intake.drafts import CompletionDraft, check_blank, draft
 from scores.intake.requests import NewCompletion, TaskId
 from scores.live import reuse
-from scores.live.requests import Item
-from scores.live.reuse import LiveCompletion, Place, ReuseOptions
+from scores.live.requests import RewardItem
+from scores.live.reuse import LiveAnswerEntry, LiveCompletion, ReuseOptions
 from scores.models import Reward
 from scores.results import waiting_reasons
-from scores.results.waiting_reasons import Wait
+from scores.results.waiting_reasons import WaitExplanation
 from tasks.models import Task
 from tasks.states import TaskKind
 
@@ -36,7 +36,7 @@ _POINTER: Final = "/taskId"
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class LiveSubmission:
     """The completion of each item, in order: equal items share one, unless they are fresh.
 
     unfinished  completions without a reward so far
@@ -57,7 +57,7 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class LiveAnswerResult:
     """The answer for one item. `value` and `confidence` are None unless it is completed; `code` says why it failed.
 
     wait  why a pending item waits; None unless the caller requested the reasons
@@ -68,7 +68,7 @@ class Answered:
     confidence: float | None
     status: Literal["completed", "pending", "failed"]
     code: str | None
-    wait: Wait | None = None
+    wait: WaitExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _Request:
     task: Task
     version_id: UUID
     model_id: str
-    first: dict[bytes, Draft]
+    first: dict[bytes, CompletionDraft]
 
 
 class _Overtaken(Exception):
@@ -89,12 +89,12 @@ class _Overtaken(Exception):
 def submit(
     principal: Principal,
     task_id: UUID,
-    items: Sequence[Item | FieldError],
+    items: Sequence[RewardItem | FieldError],
     *,
     model_id: str | None = None,
     fresh: bool = False,
     pointer: str = "/items",
-) -> Submitted:
+) -> LiveSubmission:
     """Find or store a completion for each item, in a transaction of its own.
 
     items    an item that could not be read is represented by its error
@@ -120,17 +120,17 @@ def submit(
     completions = [by_digest[digest].completion_id for digest in digests]
     unfinished = [completion for completion in by_digest.values() if not completion.final]
     sources = {completion.completion_id: completion.source for completion in unfinished if completion.source}
-    return Submitted(completions, {completion.completion_id for completion in unfinished}, sources)
+    return LiveSubmission(completions, {completion.completion_id for completion in unfinished}, sources)
 
 
-def answers(completions: Sequence[UUID]) -> list[Answered]:
+def answers(completions: Sequence[UUID]) -> list[LiveAnswerResult]:
     """Return the reward, failure or pending state of each completion, in order."""
     columns = ("pk", "value", "confidence", "error_code")
     rewards = {row[0]: row for row in Reward.objects.filter(pk__in=set(completions)).values_list(*columns)}
     return [_answered(pk, rewards.get(pk)) for pk in completions]
 
 
-def with_reasons(answered: Sequence[Answered]) -> list[Answered]:
+def with_reasons(answered: Sequence[LiveAnswerResult]) -> list[LiveAnswerResult]:
     """Add to each pending answer why it waits; two queries if any are pending."""
     pending = {answer.completion_id for answer in answered if answer.status == "pending"}
     waits = waiting_reasons.of_completions(pending) if pending else {}
@@ -140,19 +140,19 @@ def with_reasons(answered: Sequence[Answered]) -> list[Answered]:
     ]
 
 
-def _answered(pk: UUID, reward: tuple | None) -> Answered:
+def _answered(pk: UUID, reward: tuple | None) -> LiveAnswerResult:
     if reward is None:
-        return Answered(pk, None, None, "pending", None)
+        return LiveAnswerResult(pk, None, None, "pending", None)
     _, value, confidence, code = reward
     if value is None:
-        return Answered(pk, None, None, "failed", code)
-    return Answered(pk, value, confidence, "completed", None)
+        return LiveAnswerResult(pk, None, None, "failed", code)
+    return LiveAnswerResult(pk, value, confidence, "completed", None)
 
 
-def _drafts(task: Task, items: Sequence[Item | FieldError], model_id: str, pointer: str) -> list[Draft]:
+def _drafts(task: Task, items: Sequence[RewardItem | FieldError], model_id: str, pointer: str) -> list[CompletionDraft]:
     """raises Invalid with a pointer for each bad item"""
     task_id = TaskId(task.pk)
-    drafts: list[Draft] = []
+    drafts: list[CompletionDraft] = []
     errors: list[FieldError] = []
     for index, item in enumerate(items):
         if isinstance(item, FieldError):
@@ -177,14 +177,14 @@ def _drafts(task: Task, items: Sequence[Item | FieldError], model_id: str, point
     return drafts
 
 
-def _submit_fresh(request: _Request, drafts: Sequence[Draft], digests: Sequence[bytes]) -> Submitted:
+def _submit_fresh(request: _Request, drafts: Sequence[CompletionDraft], digests: Sequence[bytes]) -> LiveSubmission:
     """Store a completion for each item and have it judged. Later requests share the last one of equal items."""
     completions = [ids.new() for _ in drafts]
-    places = {digest: Place(pk, ids.new()) for digest, pk in zip(digests, completions, strict=True)}
+    places = {digest: LiveAnswerEntry(pk, ids.new()) for digest, pk in zip(digests, completions, strict=True)}
     with transaction.atomic():
         reuse.take(request.task, request.version_id, request.model_id, places, always=True)
         _store(request, [replace(item, pk=pk, pointer="") for item, pk in zip(drafts, completions, strict=True)])
-    return Submitted(completions, set(completions))
+    return LiveSubmission(completions, set(completions))
 
 
 def _find_or_store(request: _Request) -> dict[bytes, LiveCompletion]:
@@ -226,7 +226,8 @@ def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dic
     missing = {digest: options.get(digest, reuse.NOTHING) for digest in new}
     seen = [option.own.completion_id for option in missing.values() if option.own is not None]
     places = {
-        digest: Place(new[digest], None if option.source else option.replaces) for digest, option in missing.items()
+        digest: LiveAnswerEntry(new[digest], None if option.source else option.replaces)
+        for digest, option in missing.items()
     }
     taken_digests = reuse.take(request.task, request.version_id, request.model_id, places, seen=seen)
     drafts = [
@@ -248,7 +249,7 @@ def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dic
     return completions
 
 
-def _store(request: _Request, drafts: Sequence[Draft]) -> None:
+def _store(request: _Request, drafts: Sequence[CompletionDraft]) -> None:
     """raises Conflict or Forbidden if the task takes no new work, or a deck has no graders"""
     if not drafts:
         return

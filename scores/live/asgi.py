@@ -18,7 +18,7 @@ from django.db import connection
 from django.http import HttpRequest, HttpResponse
 
 from autotune.access.audit import trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.core import errors
 from autotune.core.api import problems
 from autotune.core.api.operations import read_query, require_json
@@ -26,10 +26,10 @@ from autotune.core.errors import AutotuneError
 from scores.live import counting, facade
 from scores.live.boundary import caught
 from scores.live.endpoint_requests import CallQuery
-from scores.live.facade import Ask
-from scores.live.grouped import AT_ONCE, Grouped
-from scores.live.notes import Notes
-from scores.live.room import Arriving, ClientLeft, Receive, Room
+from scores.live.facade import ProtocolCall
+from scores.live.grouped import AT_ONCE, CallGroups
+from scores.live.notes import RefusalNotes
+from scores.live.room import BodyReceiver, CallCapacity, ClientLeft, Receive
 from scores.results.waiting import hub
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -40,16 +40,16 @@ HEALTH: Final = "/api/v1/health"
 NOTHING: Final = "There is nothing at this address."
 
 
-class Live:
+class LiveApplication:
     """The ASGI application. `passes` are the middleware classes that handle each call, outermost first. They reject a
     call by its headers only, and set the headers of the response."""
 
     def __init__(self, passes: Sequence[Middleware]) -> None:
         self._pool = ThreadPoolExecutor(2 * AT_ONCE, thread_name_prefix="live")
-        self._begin = Grouped(self._pool, _begin)
-        self._finish = Grouped(self._pool, _finish)
-        self._note = Notes()
-        self._room = Room()
+        self._begin = CallGroups(self._pool, _begin)
+        self._finish = CallGroups(self._pool, _finish)
+        self._note = RefusalNotes()
+        self._room = CallCapacity()
         self._passed: Callable[[HttpRequest], HttpResponse] = _passed
         for middleware in reversed(passes):
             self._passed = middleware(self._passed)
@@ -83,15 +83,15 @@ class Live:
             passed = problems.answer(rejections[0], request)
         response = passed
         if passed.status_code == PASSED:
-            response = await self._held(request, receive, arrived)
+            response = await self._counted_response(request, receive, arrived)
         elif request.path_info != HEALTH:
-            await self._note(Call(request, trail.address_of(request)), response.status_code)
+            await self._note(AuditedCall(request, trail.address_of(request)), response.status_code)
         await _send(send, response, dict(passed.items()))
 
-    async def _held(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
+    async def _counted_response(self, request: ASGIRequest, receive: Receive, arrived: float) -> HttpResponse:
         """Answer a call, and count it among those that this process holds until then."""
-        event = Call(request, trail.address_of(request))
-        arriving = Arriving(receive, self._room)
+        event = AuditedCall(request, trail.address_of(request))
+        arriving = BodyReceiver(receive, self._room)
         answer: bytes | AutotuneError = b""
         rejections: list[AutotuneError] = []
         with self._room.call():
@@ -107,7 +107,7 @@ class Live:
             return problems.answer(answer, request)
         return HttpResponse(answer, content_type="application/json")
 
-    async def _answer(self, event: Call, arriving: Arriving, arrived: float) -> bytes | AutotuneError:
+    async def _answer(self, event: AuditedCall, arriving: BodyReceiver, arrived: float) -> bytes | AutotuneError:
         """raises  AutotuneError before the call has begun; later errors are returned, and are in the audit log"""
         request = event.request
         if request.path_info == HEALTH and request.method in ("GET", "HEAD"):
@@ -121,7 +121,9 @@ class Live:
             query = read_query(request, CallQuery)
             require_json(request)
             peer = request.META.get("REMOTE_ADDR", "")
-            ask = Ask(match[1], match[2], await arriving.body(), peer, query.reward_key, audited=event, arrived=arrived)
+            ask = ProtocolCall(
+                match[1], match[2], await arriving.body(), peer, query.reward_key, audited=event, arrived=arrived
+            )
             await self._begin(ask)
             if not ask.raw:
                 arriving.leave()
@@ -142,12 +144,12 @@ def _passed(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=PASSED)
 
 
-def _begin(asks: list[Ask]) -> Sequence[None]:
+def _begin(asks: list[ProtocolCall]) -> Sequence[None]:
     facade.begin(asks)
     return [None] * len(asks)
 
 
-def _finish(asks: list[Ask]) -> Sequence[bytes | AutotuneError]:
+def _finish(asks: list[ProtocolCall]) -> Sequence[bytes | AutotuneError]:
     """Return the answers. A rejection gets a separate audit event, since the event that was stored with the work says
     200. The event loop records calls that named no endpoint, so that clients that guess tokens do not occupy these
     threads."""
@@ -166,7 +168,7 @@ def _fold() -> None:
         connection.close()
 
 
-async def _wait(ask: Ask, receive: Receive) -> None:
+async def _wait(ask: ProtocolCall, receive: Receive) -> None:
     """Wait until all completions are final, or until the deadline.
 
     raises  ClientLeft

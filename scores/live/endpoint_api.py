@@ -6,14 +6,14 @@ from rest_framework.request import Request
 
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 from scores.live import endpoint_responses as shapes
 from scores.live import endpoints
 from scores.live.endpoint_requests import NewRewardEndpoint, RewardEndpointPatch, RewardEndpointQuery
 from scores.models import RewardEndpoint
 
 RESOURCE = "reward_endpoints"
-ORDER = Order("reward-endpoints", {"createdAt": "created_at"})
+ORDER = SortOrder("reward-endpoints", {"createdAt": "created_at"})
 
 
 class RewardEndpointsView(ApiView):

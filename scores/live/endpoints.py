@@ -19,7 +19,7 @@ from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
 from scores.live.answering import DEFAULT_MODEL
 from scores.live.endpoint_requests import NewRewardEndpoint, RewardEndpointPatch
 from scores.models import RewardEndpoint
-from scores.states import Protocol, Unscored
+from scores.states import RewardProtocol, UnscoredPolicy
 from tasks.models import Task
 
 PATH: Final = "/api/v1/rewards/"
@@ -28,10 +28,10 @@ MAX_ENDPOINTS: Final = 1_000  # of an organization
 # Default and maximum duration of a call. OpenRLHF gives up after 180 s, slime after 120 s, Foundry after 600 s, and a
 # later answer is lost. slime and Gym have the same default.
 DEADLINES_MS: Final[dict[str, tuple[int, int]]] = {
-    Protocol.OPENRLHF: (170_000, 175_000),
-    Protocol.SLIME: (110_000, 115_000),
-    Protocol.VERIFY: (110_000, 600_000),
-    Protocol.FOUNDRY: (300_000, 590_000),
+    RewardProtocol.OPENRLHF: (170_000, 175_000),
+    RewardProtocol.SLIME: (110_000, 115_000),
+    RewardProtocol.VERIFY: (110_000, 600_000),
+    RewardProtocol.FOUNDRY: (300_000, 590_000),
 }
 
 
@@ -56,7 +56,7 @@ def create(principal: Principal, body: NewRewardEndpoint) -> EndpointAddress:
         raise NotFound.field("/taskId", "task")
     if task.archived:
         raise Conflict("The task is archived.", code="task_archived")
-    if body.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER:
+    if body.protocol == RewardProtocol.FOUNDRY and not settings.FOUNDRY_GRADER:
         raise Invalid.field("/protocol", "invalid_choice", "this server does not support it (AUTOTUNE_FOUNDRY_GRADER).")
     members_membership.lock(principal.organization.pk)  # so that concurrent requests cannot exceed the limit
     if RewardEndpoint.objects.filter(organization=principal.organization).count() >= MAX_ENDPOINTS:
@@ -159,7 +159,7 @@ def _require_asker(principal: Principal) -> None:
 
 def _check(row: RewardEndpoint) -> None:
     """raises  Invalid if the members contradict each other"""
-    if row.unscored == Unscored.NEUTRAL and row.neutral_value is None and row.protocol != Protocol.VERIFY:
+    if row.unscored == UnscoredPolicy.NEUTRAL and row.neutral_value is None and row.protocol != RewardProtocol.VERIFY:
         raise Invalid.field("/neutralValue", "missing_field", "`neutral` requires a number from 0 to 1.")
 
 

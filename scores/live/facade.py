@@ -17,7 +17,7 @@ from django.conf import settings
 
 from autotune.access import commits
 from autotune.access.audit import trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.access.principal import Principal
 from autotune.access.throttling import rates
 from autotune.access.throttling.throttles import failure_rate, subject_of_address
@@ -25,11 +25,11 @@ from autotune.core.errors import AutotuneError, Conflict, Forbidden, Invalid, No
 from scores.engine import copies
 from scores.live import answering, counting, endpoints, protocols, unscored
 from scores.live.boundary import caught
-from scores.live.protocols import Sample
-from scores.live.requests import Item
-from scores.live.unscored import State
+from scores.live.protocols import TrainerSample
+from scores.live.requests import RewardItem
+from scores.live.unscored import SampleState
 from scores.models import RewardEndpoint
-from scores.states import Protocol
+from scores.states import RewardProtocol
 
 NOWHERE: Final = "There is no such reward endpoint."
 CLOSED: Final = frozenset({"task_archived", "grader_inactive"})
@@ -37,7 +37,7 @@ _PLACE: Final = re.compile(r"/(\d+)(?:/|$)")
 
 
 @dataclass(eq=False, slots=True)
-class Ask:
+class ProtocolCall:
     """One call and its progress.
 
     arrived      time.monotonic() at which its deadline begins
@@ -54,10 +54,10 @@ class Ask:
     raw: bytes
     address: str
     reward_key: str | None = None
-    audited: Call | None = None
+    audited: AuditedCall | None = None
     arrived: float = field(default_factory=time.monotonic)
     endpoint: RewardEndpoint | None = None
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[TrainerSample] = field(default_factory=list)
     completions: list[UUID | None] = field(default_factory=list)
     unfinished: set[UUID] = field(default_factory=set)
     sources: dict[UUID, UUID] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Ask:
         return self.endpoint.deadline_ms / 1000 - (time.monotonic() - self.arrived)
 
 
-def begin(asks: Sequence[Ask]) -> None:
+def begin(asks: Sequence[ProtocolCall]) -> None:
     """Read the calls and store their new samples. Each call then has its completions or its error. Raises nothing."""
     with caught(partial(_fail, asks)):
         for group in _by_endpoint(asks):
@@ -82,21 +82,21 @@ def begin(asks: Sequence[Ask]) -> None:
                     _submit(principal, part)
 
 
-def finish(asks: Sequence[Ask]) -> list[bytes | AutotuneError]:
+def finish(asks: Sequence[ProtocolCall]) -> list[bytes | AutotuneError]:
     """Return the answer of each call: JSON, or its error. Raises nothing."""
     completion_ids = {pk for ask in asks if ask.error is None for pk in ask.completions if pk is not None}
-    answers: dict[UUID, answering.Answered] = {}
+    answers: dict[UUID, answering.LiveAnswerResult] = {}
     with caught(partial(_fail, asks, even_begun=True)):
         rows = answering.answers(list(completion_ids)) if completion_ids else []
         answers = {answer.completion_id: answer for answer in rows}
     return [ask.error or _answer_or_error(ask, answers) for ask in asks]
 
 
-def _by_endpoint(asks: Sequence[Ask]) -> Iterable[list[Ask]]:
+def _by_endpoint(asks: Sequence[ProtocolCall]) -> Iterable[list[ProtocolCall]]:
     """Give the calls their endpoints, and group them by these. A call without one gets its error, and is left out."""
     digests = [endpoints.digest_of(ask.token) for ask in asks]
     endpoint_by_digest = endpoints.by_digest(set(digests))
-    groups: dict[UUID, list[Ask]] = {}
+    groups: dict[UUID, list[ProtocolCall]] = {}
     for ask, digest in zip(asks, digests, strict=True):
         with caught(partial(_fail, [ask])):
             ask.endpoint = _entered(ask, endpoint_by_digest.get(digest))
@@ -104,12 +104,12 @@ def _by_endpoint(asks: Sequence[Ask]) -> Iterable[list[Ask]]:
     return groups.values()
 
 
-def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
+def _entered(ask: ProtocolCall, endpoint: RewardEndpoint | None) -> RewardEndpoint:
     """Return the endpoint of the token.
 
     raises  NotFound, TooManyRequests for an address that guesses tokens, Invalid for a wrong parameter
     """
-    is_off = ask.protocol == Protocol.FOUNDRY and not settings.FOUNDRY_GRADER
+    is_off = ask.protocol == RewardProtocol.FOUNDRY and not settings.FOUNDRY_GRADER
     if endpoint is None or endpoint.protocol != ask.protocol or is_off:
         rate = failure_rate()
         allowance = rates.check(subject_of_address(ask.address), rate) if rate else None
@@ -120,14 +120,14 @@ def _entered(ask: Ask, endpoint: RewardEndpoint | None) -> RewardEndpoint:
     if ask.audited is not None:
         ask.audited.actor = ask.audited.object_id = endpoint.public_id
         ask.audited.organization_id = endpoint.organization_id
-    if ask.reward_key is not None and ask.protocol != Protocol.SLIME:
+    if ask.reward_key is not None and ask.protocol != RewardProtocol.SLIME:
         raise Invalid.field("?rewardKey", "unknown_parameter", "only endpoints for slime accept it.")
     if ask.reward_key == "state":
         raise Invalid.field("?rewardKey", "invalid_choice", "use another name: `state` says whether there is a score.")
     return endpoint
 
 
-def _read(ask: Ask) -> bool:
+def _read(ask: ProtocolCall) -> bool:
     """Read the samples of a call. False, and the call has its error, if the body does not fit its protocol."""
     with caught(partial(_fail, [ask])):  # an error in one body must not fail other calls
         ask.samples = protocols.read(ask.protocol, ask.raw)
@@ -137,16 +137,16 @@ def _read(ask: Ask) -> bool:
         return False
     assert ask.endpoint is not None
     unscored.refuse_without_text(ask.endpoint, ask.samples)
-    if ask.protocol != Protocol.VERIFY:
+    if ask.protocol != RewardProtocol.VERIFY:
         ask.raw = b""
     if ask.audited is not None:
         ask.audited.objects_count = len(ask.samples)
     return True
 
 
-def _parts(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
+def _parts(asks: Sequence[ProtocolCall]) -> Iterator[list[ProtocolCall]]:
     """Yield groups of calls to store in one transaction, with at most MAX_LIVE_ITEMS samples each."""
-    part: list[Ask] = []
+    part: list[ProtocolCall] = []
     size = 0
     for ask in asks:
         if part and size + len(ask.samples) > settings.MAX_LIVE_ITEMS:
@@ -158,7 +158,7 @@ def _parts(asks: Sequence[Ask]) -> Iterator[list[Ask]]:
         yield part
 
 
-def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
+def _submit(principal: Principal, asks: Sequence[ProtocolCall]) -> None:
     """Store the samples of the calls with their events.
 
     A sample that breaks a rule is left out. If the task takes no new work, each call is submitted separately, since the
@@ -187,7 +187,7 @@ def _submit(principal: Principal, asks: Sequence[Ask]) -> None:
             return
 
 
-def _end_copies(asks: Sequence[Ask]) -> None:
+def _end_copies(asks: Sequence[ProtocolCall]) -> None:
     """End the copies of all calls whose sources are final. Without this, the stored calls only wait longer."""
     sources = {pk: source for ask in asks for pk, source in ask.sources.items()}
     if not sources:
@@ -198,7 +198,7 @@ def _end_copies(asks: Sequence[Ask]) -> None:
         ask.sources = {pk: source for pk, source in ask.sources.items() if pk not in finality}
 
 
-def _begun(ask: Ask) -> None:
+def _begun(ask: ProtocolCall) -> None:
     """Mark a call as stored, and release its text, since it may wait for a long time."""
     ask.begun = True
     for sample in ask.samples:
@@ -206,7 +206,7 @@ def _begun(ask: Ask) -> None:
         sample.response = ""
 
 
-def _store(principal: Principal, asks: Sequence[Ask], samples: Sequence[tuple[Ask, int]]) -> None:
+def _store(principal: Principal, asks: Sequence[ProtocolCall], samples: Sequence[tuple[ProtocolCall, int]]) -> None:
     for ask in asks:
         ask.completions, ask.unfinished, ask.sources = [None] * len(ask.samples), set(), {}
     if samples:
@@ -216,7 +216,7 @@ def _store(principal: Principal, asks: Sequence[Ask], samples: Sequence[tuple[As
             trail.written(ask.audited, 200)
 
 
-def _store_samples(principal: Principal, samples: Sequence[tuple[Ask, int]]) -> None:
+def _store_samples(principal: Principal, samples: Sequence[tuple[ProtocolCall, int]]) -> None:
     endpoint = samples[0][0].endpoint
     assert endpoint is not None
     items = [_item(ask.samples[index]) for ask, index in samples]
@@ -232,13 +232,13 @@ def _store_samples(principal: Principal, samples: Sequence[tuple[Ask, int]]) -> 
                 ask.sources[completion_id] = source
 
 
-def _item(sample: Sample) -> Item:
-    return Item(
+def _item(sample: TrainerSample) -> RewardItem:
+    return RewardItem(
         response=sample.response, prompt=sample.prompt, messages=sample.messages, metadata=sample.metadata or None
     )
 
 
-def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
+def _leave_out(samples: Sequence[tuple[ProtocolCall, int]], exc: Invalid) -> bool:
     """Mark the samples that intake refuses, by pointers such as `/3/response`; False where it names none."""
     marked = False
     for error in exc.errors:
@@ -250,7 +250,7 @@ def _leave_out(samples: Sequence[tuple[Ask, int]], exc: Invalid) -> bool:
     return marked
 
 
-def _answer_or_error(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
+def _answer_or_error(ask: ProtocolCall, answers: dict[UUID, answering.LiveAnswerResult]) -> bytes | AutotuneError:
     """The answer of one call, or its error: an error in one call must not fail the others."""
     answer: bytes | AutotuneError = b""
     with caught(partial(_fail, [ask], even_begun=True)):
@@ -258,11 +258,11 @@ def _answer_or_error(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes
     return ask.error or answer
 
 
-def _answered(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | AutotuneError:
+def _answered(ask: ProtocolCall, answers: dict[UUID, answering.LiveAnswerResult]) -> bytes | AutotuneError:
     endpoint = ask.endpoint
     assert endpoint is not None
     states = [
-        State(None, sample.refused or unscored.PENDING, sample.reason)
+        SampleState(None, sample.refused or unscored.PENDING, sample.reason)
         if pk is None or pk not in answers
         else _state(answers[pk])
         for sample, pk in zip(ask.samples, ask.completions, strict=True)
@@ -279,11 +279,11 @@ def _answered(ask: Ask, answers: dict[UUID, answering.Answered]) -> bytes | Auto
         counting.note(endpoint.pk, answered=answered, stand_ins=stand_ins, codes=codes)
 
 
-def _state(answered: answering.Answered) -> State:
-    return State(answered.value, answered.code if answered.value is None else None)
+def _state(answered: answering.LiveAnswerResult) -> SampleState:
+    return SampleState(answered.value, answered.code if answered.value is None else None)
 
 
-def _fail(asks: Sequence[Ask], error: AutotuneError, *, even_begun: bool = False) -> None:
+def _fail(asks: Sequence[ProtocolCall], error: AutotuneError, *, even_begun: bool = False) -> None:
     """Set the error of the calls that have none. Those whose samples are stored stay as they are, unless `even_begun`.
 
     A call that is stored is answered by its scores, even if a later call of its group failed.

@@ -20,7 +20,7 @@ NAMES: Final = ("rewarded", "failed", "not scored yet")
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LiveFigures:
     """The figures of the last SPAN.
 
     hours            (beginning, completions by NAMES)
@@ -37,7 +37,7 @@ class Figures:
     cut: bool
 
 
-def lately(endpoint: RewardEndpoint, principal: Principal) -> Figures:
+def lately(endpoint: RewardEndpoint, principal: Principal) -> LiveFigures:
     """Return the figures over the completions that the principal may see; one query."""
     now = clock.database_now()
     since = (now - SPAN).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
@@ -56,7 +56,7 @@ def lately(endpoint: RewardEndpoint, principal: Principal) -> Figures:
             waits.append(max(0.0, (scored - created).total_seconds() * 1000))
     waits.sort()
     stacks = [(hour, tuple(hours[hour, kind] for kind in range(3))) for hour in sorted({hour for hour, _ in hours})]
-    return Figures(
+    return LiveFigures(
         since=since,
         until=now,
         hours=stacks,  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 from django.db import connection
 
-from scores.live.facade import Ask
+from scores.live.facade import ProtocolCall
 
 T = TypeVar("T")
 MAX_GROUP: Final = 250  # calls
@@ -16,15 +16,15 @@ MAX_GROUP_BYTES: Final = 8 * 2**20
 AT_ONCE: Final = 2  # groups of each kind: more would only wait for each other
 
 
-class Grouped(Generic[T]):
+class CallGroups(Generic[T]):
     """Runs a blocking function over groups of calls in threads. While these are busy, the next group fills up."""
 
-    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[list[Ask]], Sequence[T]]) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[list[ProtocolCall]], Sequence[T]]) -> None:
         self._pool, self._work = pool, work
-        self._pending: deque[tuple[Ask, asyncio.Future[T]]] = deque()
+        self._pending: deque[tuple[ProtocolCall, asyncio.Future[T]]] = deque()
         self._busy = 0
 
-    async def __call__(self, ask: Ask) -> T:
+    async def __call__(self, ask: ProtocolCall) -> T:
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._pending.append((ask, future))
         self._go_on()
@@ -32,7 +32,7 @@ class Grouped(Generic[T]):
 
     def _go_on(self) -> None:
         while self._pending and self._busy < AT_ONCE:
-            group: list[tuple[Ask, asyncio.Future[T]]] = []
+            group: list[tuple[ProtocolCall, asyncio.Future[T]]] = []
             octets = 0
             while self._pending and len(group) < MAX_GROUP and octets <= MAX_GROUP_BYTES:
                 group.append(self._pending.popleft())
@@ -41,13 +41,15 @@ class Grouped(Generic[T]):
             done = asyncio.get_running_loop().run_in_executor(self._pool, self._done, [ask for ask, _ in group])
             done.add_done_callback(lambda result, group=group: self._tell(result, group))  # type: ignore[misc]
 
-    def _done(self, asks: list[Ask]) -> Sequence[T]:
+    def _done(self, asks: list[ProtocolCall]) -> Sequence[T]:
         try:
             return self._work(asks)
         finally:
             connection.close()
 
-    def _tell(self, result: "asyncio.Future[Sequence[T]]", group: list[tuple[Ask, "asyncio.Future[T]"]]) -> None:
+    def _tell(
+        self, result: "asyncio.Future[Sequence[T]]", group: list[tuple[ProtocolCall, "asyncio.Future[T]"]]
+    ) -> None:
         self._busy -= 1
         self._go_on()
         failure = result.exception()

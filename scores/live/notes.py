@@ -9,14 +9,14 @@ from typing import Final
 from django.db import connection
 
 from autotune.access.audit import trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 
 logger = logging.getLogger(__name__)
 MAX_WAITING: Final = 1_000
 WARN_EVERY_S: Final = 10.0
 
 
-class Notes:
+class RefusalNotes:
     """One thread that writes the events. If too many wait, the next one is lost, and counted as `audit.lost`."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Notes:
         self._waiting = 0
         self._warned = float("-inf")
 
-    async def __call__(self, event: Call, status: int, code: str = "") -> None:
+    async def __call__(self, event: AuditedCall, status: int, code: str = "") -> None:
         if self._waiting >= MAX_WAITING:
             self._lose()
             return
@@ -42,7 +42,7 @@ class Notes:
             logger.warning("audit: more calls are refused than can be recorded; %d wait", self._waiting)
 
 
-def _write(event: Call, status: int, code: str) -> None:
+def _write(event: AuditedCall, status: int, code: str) -> None:
     try:
         trail.noted(event, status, code)
     finally:

@@ -11,7 +11,7 @@ from autotune.core.connections import has_left
 from autotune.core.errors import AutotuneError
 from scores.live import facade
 from scores.live.endpoint_requests import CallQuery
-from scores.live.facade import Ask
+from scores.live.facade import ProtocolCall
 from scores.live.unscored import TooManyWaiting
 from scores.results.waiting import hub
 
@@ -30,7 +30,7 @@ class ProtocolView(OperationView):
         502: scoring failed, and the endpoint has no stand-in. `rewardKey` is slime's `--reward-key`."""
         plain = request._request
         require_json(plain)
-        ask = Ask(
+        ask = ProtocolCall(
             protocol,
             token,
             plain.body,
@@ -46,7 +46,7 @@ class ProtocolView(OperationView):
             raise answer
         return HttpResponse(answer, content_type="application/json")
 
-    def _wait(self, ask: Ask) -> None:
+    def _wait(self, ask: ProtocolCall) -> None:
         """raises  TooManyWaiting if too many threads wait already"""
         left_s = ask.left_s()
         gone = partial(has_left, self.request._request)

@@ -7,12 +7,12 @@ from msgspec import structs
 
 from autotune.core.api import parsing
 from autotune.core.errors import FieldError, Invalid
-from scores.live.requests import Item, NewRewards
+from scores.live.requests import NewRewards, RewardItem
 
 _STAND_IN = {"response": ""}
 
 
-def read(body: Any) -> tuple[NewRewards, list[Item | FieldError]]:
+def read(body: Any) -> tuple[NewRewards, list[RewardItem | FieldError]]:
     """Read the body without its items, and each item. An item that cannot be read is returned as its error.
 
     raises Invalid if the body has another form, or no items, or too many
@@ -26,7 +26,7 @@ def read(body: Any) -> tuple[NewRewards, list[Item | FieldError]]:
     limit = settings.MAX_LIVE_ITEMS
     if not listed or len(listed) > limit:
         raise Invalid.field("/items", "invalid_length", f"give 1 to {limit} items.")
-    good, bad = parsing.convert_each(listed, Item, "/items")
+    good, bad = parsing.convert_each(listed, RewardItem, "/items")
     errors = iter(bad)
     return structs.replace(new_rewards, items=[]), [
         good[at] if at in good else next(errors) for at in range(len(listed))

@@ -11,7 +11,7 @@ MAX_DEADLINE_MS: Final = 300_000
 DEFAULT_DEADLINE_MS: Final = 30_000
 
 
-class Item(BodyStruct):
+class RewardItem(BodyStruct):
     """A prompt or the messages before the response, the response, and the metadata that graders see."""
 
     response: str
@@ -28,7 +28,7 @@ class NewRewards(BodyStruct):
     """
 
     task_id: TaskId
-    items: Annotated[list[Item], Meta(min_length=1, max_length=1_000)]
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=1_000)]
     model_id: ModelId | None = None
     deadline_ms: Annotated[int, Meta(ge=0, le=MAX_DEADLINE_MS)] = DEFAULT_DEADLINE_MS
     fresh: bool = False

@@ -5,7 +5,7 @@ from typing import Literal
 
 from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
-from scores.live.answering import Answered
+from scores.live.answering import LiveAnswerResult
 from scores.results.waiting_responses import WaitingForOut
 
 
@@ -29,12 +29,12 @@ class LiveRewards(ApiStruct):
     rewards: list[LiveReward]
 
 
-def shape(answers: Iterable[Answered]) -> LiveRewards:
+def shape(answers: Iterable[LiveAnswerResult]) -> LiveRewards:
     """Convert answers to the response."""
     return LiveRewards([_one(answered) for answered in answers])
 
 
-def _one(answered: Answered) -> LiveReward:
+def _one(answered: LiveAnswerResult) -> LiveReward:
     completion_id = ids.encode("comp", answered.completion_id)
     wait = answered.wait.out() if answered.wait else None
     return LiveReward(answered.value, answered.confidence, completion_id, answered.status, answered.code, wait)

@@ -19,9 +19,9 @@ from django.db.models import F, Q
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.core.crypto import encryption
-from scores.intake.drafts import Draft
+from scores.intake.drafts import CompletionDraft
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
-from scores.states import Purpose, RunStatus, WaitsFor
+from scores.states import RunPurpose, RunStatus, WaitKind
 from tasks.models import Task
 
 FAILED_FOR: Final = timedelta(seconds=60)
@@ -81,7 +81,7 @@ class ReuseOptions(NamedTuple):
         return self.own is not None and self.own.reusable
 
 
-class Place(NamedTuple):
+class LiveAnswerEntry(NamedTuple):
     """The new completion of a digest. `replaces` is LiveAnswer's."""
 
     completion_id: UUID
@@ -91,7 +91,7 @@ class Place(NamedTuple):
 NOTHING: Final = ReuseOptions(None)
 
 
-def digests(drafts: Iterable[Draft], organization_id: UUID) -> list[bytes]:
+def digests(drafts: Iterable[CompletionDraft], organization_id: UUID) -> list[bytes]:
     """Return a digest for each draft, the same for equal items: 32 bytes under the organization's digest key."""
     key = encryption.digest_key(organization_id)
     return [encryption.keyed_digest(key, b"live", *draft.canonical()[1:]) for draft in drafts]
@@ -141,7 +141,7 @@ def take(
     task: Task,
     task_version_id: UUID,
     model_id: str,
-    places: Mapping[bytes, Place],
+    places: Mapping[bytes, LiveAnswerEntry],
     *,
     seen: Collection[UUID] = (),
     always: bool = False,
@@ -161,7 +161,7 @@ def _upserted(
     task: Task,
     task_version_id: UUID,
     model_id: str,
-    places: Mapping[bytes, Place],
+    places: Mapping[bytes, LiveAnswerEntry],
     seen: Collection[UUID],
     always: bool,
 ) -> set[bytes]:
@@ -181,7 +181,7 @@ def _replaced(
     task: Task,
     task_version_id: UUID,
     model_id: str,
-    places: Mapping[bytes, Place],
+    places: Mapping[bytes, LiveAnswerEntry],
     seen: Collection[UUID],
     always: bool,
 ) -> set[bytes]:
@@ -261,7 +261,7 @@ def _with_sources(options: dict[bytes, ReuseOptions], copies: Collection[UUID]) 
     waiting = unfinished.intersection(copies)
     if not waiting:
         return options
-    runs = WorkflowRun.objects.filter(completion_id__in=waiting, status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
+    runs = WorkflowRun.objects.filter(completion_id__in=waiting, status=RunStatus.WAITING, waits_for=WaitKind.REUSE)
     sources = dict(runs.values_list("completion_id", "reuses"))
     for digest, entry in options.items():
         if entry.own is not None and (source := sources.get(entry.own.completion_id)):
@@ -273,6 +273,6 @@ def _outdated(completion_ids: Collection[UUID]) -> set[UUID]:
     """The completions scored by a grader that has changed its version since."""
     if not completion_ids:
         return set()
-    counted = Score.objects.live().filter(completion_id__in=completion_ids, purpose=Purpose.SCORE, superseded=False)
+    counted = Score.objects.live().filter(completion_id__in=completion_ids, purpose=RunPurpose.SCORE, superseded=False)
     changed = counted.filter(~Q(grader_version_id=F("grader__version_id")) | Q(grader__version_id=None))
     return set(changed.values_list("completion_id", flat=True))

@@ -24,7 +24,7 @@ class ClientLeft(Exception):
     """The client has closed its connection."""
 
 
-class Room:
+class CallCapacity:
     """Counts the calls of a process, also by address, and the bytes of their bodies. It belongs to one event loop."""
 
     def __init__(self) -> None:
@@ -56,10 +56,10 @@ class Room:
                 del self.of_address[address]
 
 
-class Arriving:
+class BodyReceiver:
     """Receives the body of a call. Only bytes that have arrived (`octets`) take room, not the announced length."""
 
-    def __init__(self, receive: Receive, room: Room) -> None:
+    def __init__(self, receive: Receive, room: CallCapacity) -> None:
         self.receive = receive
         self.octets = 0
         self._room = room

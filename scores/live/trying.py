@@ -12,17 +12,17 @@ from autotune.access.principal import Principal
 from autotune.core.errors import AutotuneError, Conflict
 from scores.live import answering, endpoints, protocols, unscored
 from scores.live.facade import CLOSED
-from scores.live.requests import Item
-from scores.live.unscored import State
+from scores.live.requests import RewardItem
+from scores.live.unscored import SampleState
 from scores.models import RewardEndpoint
 from scores.results.waiting import hub
-from scores.states import Protocol
+from scores.states import RewardProtocol
 
 WAIT_S: Final = 20.0  # a person waits less patiently than a trainer
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class EndpointTry:
     """The request that a trainer would send, and the answer that it would get.
 
     sent, answered  JSON to read
@@ -43,7 +43,7 @@ class Tried:
         return self.status == 200 and not self.code
 
 
-def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, response: str, label: str = "") -> Tried:
+def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, response: str, label: str = "") -> EndpointTry:
     """Score a response for the caller, and write the answer by the endpoint's protocol and policy.
 
     It opens its own transactions, and waits. The endpoint's counts do not change.
@@ -56,13 +56,13 @@ def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, respons
     raw = json.dumps(_BODIES[endpoint.protocol](prompt, response, label)).encode()
     (sample,) = protocols.read(endpoint.protocol, raw)
     unscored.refuse_without_text(endpoint, [sample])
-    item = Item(sample.response, prompt=sample.prompt, messages=sample.messages, metadata=sample.metadata or None)
+    item = RewardItem(sample.response, prompt=sample.prompt, messages=sample.messages, metadata=sample.metadata or None)
     if sample.refused == unscored.NO_TEXT:
-        state, completion = State(None, sample.refused, sample.reason), None
+        state, completion = SampleState(None, sample.refused, sample.reason), None
     else:
         state, completion = _scored(principal, endpoint, item)
     status, answer = _answer(endpoint, raw, state)
-    return Tried(
+    return EndpointTry(
         sent=_readable(json.loads(raw)),
         status=status,
         answered=_readable(answer),
@@ -73,22 +73,22 @@ def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, respons
     )
 
 
-def _scored(principal: Principal, endpoint: RewardEndpoint, item: Item) -> tuple[State, UUID | None]:
+def _scored(principal: Principal, endpoint: RewardEndpoint, item: RewardItem) -> tuple[SampleState, UUID | None]:
     """Return the state of the item when it is final, or when waiting ends."""
     try:
         submitted = answering.submit(principal, endpoint.task_id, [item], model_id=endpoint.model_id, pointer="")
     except Conflict as exc:
         if exc.code not in CLOSED:
             raise
-        return State(None, exc.code), None
+        return SampleState(None, exc.code), None
     submitted.end_copies()
     hub.wait_all(submitted.unfinished, min(WAIT_S, endpoint.deadline_ms / 1000), sources=submitted.sources)
     (answered,) = answering.answers(submitted.completions)
     code = None if answered.value is not None else answered.code or unscored.PENDING
-    return State(answered.value, code), answered.completion_id
+    return SampleState(answered.value, code), answered.completion_id
 
 
-def _answer(endpoint: RewardEndpoint, raw: bytes, state: State) -> tuple[int, Any]:
+def _answer(endpoint: RewardEndpoint, raw: bytes, state: SampleState) -> tuple[int, Any]:
     """Status and body."""
     try:
         outcomes = unscored.outcomes(endpoint, [state])
@@ -116,10 +116,10 @@ def _foundry(prompt: str, response: str, label: str) -> dict[str, Any]:
 
 
 _BODIES: Final[dict[str, Callable[[str, str, str], dict[str, Any]]]] = {
-    Protocol.OPENRLHF: _openrlhf,
-    Protocol.SLIME: _slime,
-    Protocol.VERIFY: _verify,
-    Protocol.FOUNDRY: _foundry,
+    RewardProtocol.OPENRLHF: _openrlhf,
+    RewardProtocol.SLIME: _slime,
+    RewardProtocol.VERIFY: _verify,
+    RewardProtocol.FOUNDRY: _foundry,
 }
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import sentences
-from scores.live.protocols.samples import Outcome, Sample
+from scores.live.protocols.samples import SampleOutcome, TrainerSample
 from scores.models import RewardEndpoint
-from scores.states import Protocol, Unscored, WithoutText
+from scores.states import RewardProtocol, TextlessPolicy, UnscoredPolicy
 
 PENDING: Final = "pending"
 NO_TEXT: Final = "no_text"
@@ -46,7 +46,7 @@ class Unscorable(AutotuneError):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SampleState:
     """The current state of a sample: its reward, or the code of the failure, and the reason if one adds detail."""
 
     value: float | None
@@ -54,43 +54,45 @@ class State:
     reason: str = ""
 
 
-def refuse_without_text(endpoint: RewardEndpoint, samples: Iterable[Sample]) -> None:
+def refuse_without_text(endpoint: RewardEndpoint, samples: Iterable[TrainerSample]) -> None:
     """Mark the samples that graders must not judge because their answer holds no text.
 
     Autotune judges unreadable answers as empty text only if the endpoint is configured to.
     """
-    if endpoint.without_text == WithoutText.EMPTY:
+    if endpoint.without_text == TextlessPolicy.EMPTY:
         return
     for sample in samples:
-        blank = endpoint.without_text == WithoutText.STRICT and not sample.response.strip()
+        blank = endpoint.without_text == TextlessPolicy.STRICT and not sample.response.strip()
         if not sample.refused and (blank or not sample.has_text):
             sample.refused, sample.reason = NO_TEXT, _BLANK_REASON if sample.has_text else _NO_TEXT_REASON
 
 
-def outcomes(endpoint: RewardEndpoint, states: Sequence[State]) -> list[Outcome]:
+def outcomes(endpoint: RewardEndpoint, states: Sequence[SampleState]) -> list[SampleOutcome]:
     """Return the answer for each sample, by the endpoint's policy.
 
     raises  StillPending, or Unscorable with the failure's code: then nothing else is answered for the call
     """
     missing = [state for state in states if state.value is None]
-    if missing and endpoint.protocol != Protocol.VERIFY:
+    if missing and endpoint.protocol != RewardProtocol.VERIFY:
         _refuse(endpoint, missing)
     stand_in = 0.0 if endpoint.neutral_value is None else endpoint.neutral_value
     return [
-        Outcome(stand_in, state.code or PENDING, state.reason) if state.value is None else Outcome(state.value)
+        SampleOutcome(stand_in, state.code or PENDING, state.reason)
+        if state.value is None
+        else SampleOutcome(state.value)
         for state in states
     ]
 
 
-def _refuse(endpoint: RewardEndpoint, missing: Sequence[State]) -> None:
+def _refuse(endpoint: RewardEndpoint, missing: Sequence[SampleState]) -> None:
     """raises  StillPending or Unscorable if the policy does not allow a stand-in"""
-    if endpoint.unscored == Unscored.NEUTRAL:
+    if endpoint.unscored == UnscoredPolicy.NEUTRAL:
         return
     if any((state.code or PENDING) == PENDING for state in missing):
         raise StillPending
     code = missing[0].code
     detail = sentences.joined(f"{code}: the answer of the model could not be scored", missing[0].reason)
-    if endpoint.unscored == Unscored.ERROR:
+    if endpoint.unscored == UnscoredPolicy.ERROR:
         raise Unscorable(detail, code=code)
     if endpoint.neutral_value is None:
         failed = Unscorable(detail, code=code, headers={"Retry-After": str(FAILED_AGAIN_S)})

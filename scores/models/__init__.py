@@ -1,6 +1,6 @@
 """Models of runs, scores, rewards, reviews, erasures and legal holds.
 
-Rows are written by COPY and by single guarded statements (intake, claims, recording). These do not apply a model's
+Rows are written by COPY and by single conditional statements (intake, claims, recording). These do not apply a model's
 defaults, so columns have no defaults that such a row would need. Columns that repeat a parent's (organization, task,
 grader) have no foreign key in the database: the parent's key ensures that they are valid, and a check would cost a
 lookup for every row.

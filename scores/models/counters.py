@@ -10,13 +10,13 @@ from uuid import UUID
 from django.db import models
 from django.utils import timezone
 
-from scores.states import Standing
-from tasks.states import Source
+from scores.states import ScoreStanding
+from tasks.states import CompletionSource
 
 NO_TASK = UUID(int=0)
 
 
-class Counted(models.Model):
+class CountedScores(models.Model):
     """The scores that a tally or a counter covers.
 
     hour      the whole hour, in UTC, in which they were created; see ScoreCount for longer spans
@@ -27,15 +27,15 @@ class Counted(models.Model):
     task_id = models.UUIDField()
     model_id = models.CharField(max_length=200)
     grader_version_id = models.UUIDField()
-    source = models.CharField(max_length=10, choices=Source.choices)
+    source = models.CharField(max_length=10, choices=CompletionSource.choices)
     held_out = models.BooleanField(default=False, db_default=False)
-    standing = models.SmallIntegerField(choices=Standing.choices)
+    standing = models.SmallIntegerField(choices=ScoreStanding.choices)
 
     class Meta:
         abstract = True
 
 
-class ScoreTally(Counted):
+class ScoreTally(CountedScores):
     """Scores that one statement added or removed; append only, so no writer waits.
 
     sign   1 for added scores, -1 for removed ones; a score whose standing changed is in one of each
@@ -54,7 +54,7 @@ class ScoreTally(Counted):
         return f"{self.task_id} {self.hour:%Y-%m-%d %H:00}"
 
 
-class Span(models.IntegerChoices):
+class CountSpan(models.IntegerChoices):
     """The length of time that a ScoreCount covers."""
 
     EVER = 0
@@ -62,7 +62,7 @@ class Span(models.IntegerChoices):
     HOUR = 2
 
 
-class ScoreCount(Counted):
+class ScoreCount(CountedScores):
     """The folded tallies of an hour, of a day (UTC) or of all time; each tally is in all three.
 
     A row without a task (NO_TASK), model and version is the sum of an organization's rows, so that the figures of a
@@ -75,7 +75,7 @@ class ScoreCount(Counted):
     """
 
     id = models.BigAutoField(primary_key=True)
-    span = models.SmallIntegerField(choices=Span.choices)
+    span = models.SmallIntegerField(choices=CountSpan.choices)
     start = models.DateTimeField()
     number = models.BigIntegerField()
     total_0 = models.BigIntegerField()
@@ -109,7 +109,7 @@ class ScoreCount(Counted):
         return f"{self.task_id} {self.start:%Y-%m-%d %H:00}"
 
 
-class Progress(models.Model):
+class TaskCounters(models.Model):
     """Counts of a task's completions and rewards.
 
     rewarded     rewards with a value
@@ -127,7 +127,7 @@ class Progress(models.Model):
         abstract = True
 
 
-class TaskTally(Progress):
+class TaskTally(TaskCounters):
     """The changes that one statement made to a task's progress; append only."""
 
     id = models.BigAutoField(primary_key=True)
@@ -140,7 +140,7 @@ class TaskTally(Progress):
         return str(self.task_id)
 
 
-class TaskCount(Progress):
+class TaskCount(TaskCounters):
     """The folded tallies of a task."""
 
     task_id = models.UUIDField(primary_key=True)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from autotune.access.models import Organization, User
 from autotune.core import ids
 from scores.querysets import RewardEndpointQuerySet
-from scores.states import Protocol, Unscored, WithoutText
+from scores.states import RewardProtocol, TextlessPolicy, UnscoredPolicy
 from tasks.models import Completion, Task, TaskVersion
 
 
@@ -68,12 +68,15 @@ class RewardEndpoint(models.Model):
     organization = models.ForeignKey(Organization, on_delete=models.PROTECT, db_index=False, related_name="+")
     created_by = models.ForeignKey(User, on_delete=models.PROTECT, db_index=False, related_name="+")
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="+")
-    protocol = models.CharField(max_length=8, choices=Protocol.choices)
+    protocol = models.CharField(max_length=8, choices=RewardProtocol.choices)
     model_id = models.CharField(max_length=200)
-    unscored = models.CharField(max_length=7, choices=Unscored.choices)
+    unscored = models.CharField(max_length=7, choices=UnscoredPolicy.choices)
     neutral_value = models.FloatField(null=True, blank=True)
     without_text = models.CharField(
-        max_length=8, choices=WithoutText.choices, default=WithoutText.UNSCORED, db_default=WithoutText.UNSCORED.value
+        max_length=8,
+        choices=TextlessPolicy.choices,
+        default=TextlessPolicy.UNSCORED,
+        db_default=TextlessPolicy.UNSCORED.value,
     )
     deadline_ms = models.PositiveIntegerField()
     token_digest = models.BinaryField(max_length=32, unique=True)
@@ -89,10 +92,14 @@ class RewardEndpoint(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(protocol__in=Protocol.values), name="scores_endpoint_protocol"),
-            models.CheckConstraint(condition=models.Q(unscored__in=Unscored.values), name="scores_endpoint_unscored"),
             models.CheckConstraint(
-                condition=models.Q(without_text__in=WithoutText.values), name="scores_endpoint_without_text"
+                condition=models.Q(protocol__in=RewardProtocol.values), name="scores_endpoint_protocol"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(unscored__in=UnscoredPolicy.values), name="scores_endpoint_unscored"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(without_text__in=TextlessPolicy.values), name="scores_endpoint_without_text"
             ),
         ]
         indexes = [models.Index(fields=["organization", "id"], name="scores_endpoint_by_org")]

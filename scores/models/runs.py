@@ -9,8 +9,8 @@ from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.crypto.fields import EncryptedNoteField
 from graders.models import Grader, GraderVersion
-from scores.querysets import RunQuerySet
-from scores.states import BACKGROUND, BACKGROUND_PRIORITY, LONG_AGO, Purpose, RunStatus, WaitsFor
+from scores.querysets import WorkflowRunQuerySet
+from scores.states import BACKGROUND, BACKGROUND_PRIORITY, LONG_AGO, RunPurpose, RunStatus, WaitKind
 from tasks.models import Completion, Task
 from tasks.states import Priority
 
@@ -50,7 +50,7 @@ class WorkflowRun(models.Model):
         related_name="+",
     )  # fmt: skip
     purpose = models.CharField(
-        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+        max_length=6, choices=RunPurpose.choices, default=RunPurpose.SCORE, db_default=RunPurpose.SCORE.value
     )
     panel_size = models.PositiveSmallIntegerField()
     status = models.CharField(max_length=9, choices=RunStatus.choices, default=RunStatus.PENDING)
@@ -65,7 +65,7 @@ class WorkflowRun(models.Model):
     error_code = models.CharField(max_length=64, default="", blank=True)
     error_message = EncryptedNoteField()
     error_repeats = models.PositiveSmallIntegerField(default=0)
-    waits_for = models.CharField(max_length=8, choices=WaitsFor.choices, blank=True, default="", db_default="")
+    waits_for = models.CharField(max_length=8, choices=WaitKind.choices, blank=True, default="", db_default="")
     reuses = models.UUIDField(null=True, blank=True)
     generation = models.PositiveSmallIntegerField(default=0, db_default=0)
     steps = models.JSONField(null=True, blank=True)
@@ -73,14 +73,14 @@ class WorkflowRun(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     completed_at = models.DateTimeField(null=True, blank=True)
 
-    objects: ClassVar[RunQuerySet] = RunQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar[WorkflowRunQuerySet] = WorkflowRunQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="scores_run_status"),
             models.CheckConstraint(
-                condition=models.Q(purpose=Purpose.SCORE, panel_size__gt=0, priority__gt=BACKGROUND_PRIORITY)
-                | models.Q(purpose=Purpose.SHADOW, panel_size=0, priority__gt=BACKGROUND_PRIORITY)
+                condition=models.Q(purpose=RunPurpose.SCORE, panel_size__gt=0, priority__gt=BACKGROUND_PRIORITY)
+                | models.Q(purpose=RunPurpose.SHADOW, panel_size=0, priority__gt=BACKGROUND_PRIORITY)
                 | models.Q(purpose__in=BACKGROUND, panel_size=0, priority=BACKGROUND_PRIORITY),
                 name="scores_run_purpose",
             ),

@@ -11,10 +11,10 @@ from autotune.core.crypto.fields import EncryptedJSONField, EncryptedTextField
 from graders.models import Grader, GraderVersion
 from scores.models.runs import WorkflowRun
 from scores.querysets import RewardQuerySet, ScoreQuerySet
-from scores.states import Purpose
+from scores.states import RunPurpose
 from tasks.models import Completion, Task
 from tasks.querysets import READER_ROWS
-from tasks.states import Aggregation, Source
+from tasks.states import Aggregation, CompletionSource
 
 
 class Score(models.Model):
@@ -44,7 +44,7 @@ class Score(models.Model):
         GraderVersion, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
     )
     purpose = models.CharField(
-        max_length=6, choices=Purpose.choices, default=Purpose.SCORE, db_default=Purpose.SCORE.value
+        max_length=6, choices=RunPurpose.choices, default=RunPurpose.SCORE, db_default=RunPurpose.SCORE.value
     )
     value = models.FloatField()
     confidence = models.FloatField()
@@ -57,7 +57,9 @@ class Score(models.Model):
     superseded = models.BooleanField(default=False, db_default=False)
     reused_from = models.UUIDField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
-    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API, db_default=Source.API)
+    source = models.CharField(
+        max_length=10, choices=CompletionSource.choices, default=CompletionSource.API, db_default=CompletionSource.API
+    )
     held_out = models.BooleanField(default=False, db_default=False)
     reviewed_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, db_constraint=False, related_name="+"
@@ -68,7 +70,7 @@ class Score(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=models.Q(purpose__in=Purpose.values), name="scores_score_purpose"),
+            models.CheckConstraint(condition=models.Q(purpose__in=RunPurpose.values), name="scores_score_purpose"),
             models.CheckConstraint(condition=models.Q(value__gte=0, value__lte=1), name="scores_score_value"),
             models.CheckConstraint(
                 condition=models.Q(confidence__gte=0, confidence__lte=1), name="scores_score_confidence"
@@ -91,7 +93,7 @@ class Score(models.Model):
             models.Index(fields=["grader", "id"], name="scores_score_by_grader"),
             models.Index(
                 fields=["organization", "id"],
-                condition=models.Q(source=Source.EVALUATION),
+                condition=models.Q(source=CompletionSource.EVALUATION),
                 name="scores_score_evaluated",
             ),
             models.Index(
@@ -110,7 +112,7 @@ class Score(models.Model):
     @property
     def is_scoring(self) -> bool:
         """Whether it counts unless a newer score replaces it: scores of other purposes never do."""
-        return self.purpose == Purpose.SCORE
+        return self.purpose == RunPurpose.SCORE
 
 
 class Reward(models.Model):
@@ -134,7 +136,9 @@ class Reward(models.Model):
     used = models.PositiveSmallIntegerField()
     failed = models.PositiveSmallIntegerField()
     error_code = models.CharField(max_length=64, default="", blank=True)
-    source = models.CharField(max_length=10, choices=Source.choices, default=Source.API, db_default=Source.API)
+    source = models.CharField(
+        max_length=10, choices=CompletionSource.choices, default=CompletionSource.API, db_default=CompletionSource.API
+    )
     held_out = models.BooleanField(default=False, db_default=False)
     scored_at = models.DateTimeField(default=timezone.now)
 

@@ -104,7 +104,7 @@ class ModelFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ModelComparison:
     """All models, the highest mean first; `count` scored completions from `since` to `until`, or none at all."""
 
     models: list[ModelFigures]
@@ -124,7 +124,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeanDifference:
     """How far the mean of `better` lies above that of `worse`, with its 95 % interval."""
 
     better: str
@@ -139,7 +139,7 @@ class Difference:
         return self.low > 0
 
 
-def of_task(task_id: UUID) -> Comparison:
+def of_task(task_id: UUID) -> ModelComparison:
     """Return the figures of a task's newest scored completions. The caller checks who may read its scores."""
     rewards = Reward.objects.for_readers(TRAINING_SOURCES).filter(task_id=task_id, value__isnull=False)
     rewards = rewards.order_by("-completion_id")
@@ -154,7 +154,7 @@ def of_task(task_id: UUID) -> Comparison:
     return _comparison(rows)
 
 
-def differences(models: Sequence[ModelFigures]) -> list[Difference]:
+def differences(models: Sequence[ModelFigures]) -> list[MeanDifference]:
     """Return the differences of all pairs of models that both have an interval, the greatest first.
 
     Welch's interval assumes that the two means are independent. If both models answered the same prompts, they mostly
@@ -164,7 +164,7 @@ def differences(models: Sequence[ModelFigures]) -> list[Difference]:
     for first, second in combinations([model for model in models if model.error is not None], 2):
         better, worse = (first, second) if first.mean >= second.mean else (second, first)
         value, margin = better.mean - worse.mean, _welch(better, worse)
-        pair_differences.append(Difference(better.model, worse.model, value, value - margin, value + margin))
+        pair_differences.append(MeanDifference(better.model, worse.model, value, value - margin, value + margin))
     return sorted(pair_differences, key=lambda difference: -difference.value)
 
 
@@ -204,13 +204,13 @@ def _error(prompts: int, n: float, spread: float) -> float | None:
     return math.sqrt(prompts / (prompts - 1) * max(0.0, spread)) / n
 
 
-def _comparison(rows: Sequence[Sequence[Any]]) -> Comparison:
+def _comparison(rows: Sequence[Sequence[Any]]) -> ModelComparison:
     parts: dict[str, list[Sequence[Any]]] = {"bin": [], "model": [], "time": [], "span": []}
     for row in rows:
         parts[row[0]].append(row[1:])
     _, _, count, first, last, *_ = parts["span"][0]
     if not count:
-        return Comparison([], 0, None, None)
+        return ModelComparison([], 0, None, None)
     since, until = (datetime.fromtimestamp(float(moment), tz=UTC) for moment in (first, last))
     step = max(until - since, timedelta(seconds=1)) / MOMENTS
     models = []
@@ -219,7 +219,7 @@ def _comparison(rows: Sequence[Sequence[Any]]) -> Comparison:
         moments = _moments((row[1:] for row in parts["time"] if row[0] == model), since, step)
         error = _error(int(prompts), float(n), float(spread))
         models.append(ModelFigures(model, int(n), int(prompts), min(1.0, total / float(n)), error, bins, moments))
-    return Comparison(sorted(models, key=lambda figures: (-figures.mean, figures.model)), int(count), since, until)
+    return ModelComparison(sorted(models, key=lambda figures: (-figures.mean, figures.model)), int(count), since, until)
 
 
 def _bins(rows: Iterable[Sequence[Any]]) -> list[int]:

@@ -10,21 +10,21 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView, find_for
 from autotune.core import ids
 from autotune.core.api.etags import conditional
-from autotune.core.api.operations import Answer, operation
+from autotune.core.api.operations import OperationResponse, operation
 from autotune.core.connections import has_left
 from scores.intake import batches, submission
 from scores.intake.requests import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
-from scores.intake.storing import Refused, StoredItem
+from scores.intake.storing import RefusedItem, StoredItem
 from scores.results import completions
 from scores.results.completion_responses import (
-    BatchPartly,
+    BatchItemErrorOut,
+    BatchItemOut,
     BatchSubmitted,
     CompletionAnswer,
     CompletionPage,
-    RefusedOut,
+    CompletionSubmitted,
+    PartialBatchSubmitted,
     ScoreStateOut,
-    Submitted,
-    TakenOut,
     run_ids,
 )
 from scores.retention import deleting
@@ -42,37 +42,39 @@ class CompletionsView(ApiView):
 
     @operation(
         summary="Submit a completion", resource="completions", action="create", body=NewCompletion,
-        answers={202: Submitted, 200: Submitted}, errors=(409, 410), subject="completion.id",
+        answers={202: CompletionSubmitted, 200: CompletionSubmitted}, errors=(409, 410), subject="completion.id",
     )  # fmt: skip
-    def post(self, request: Request, body: NewCompletion) -> Answer:
+    def post(self, request: Request, body: NewCompletion) -> OperationResponse:
         """Send exactly one of `prompt`, `messages` and `variables`. A repeated `externalId` with equal content returns
         the first object with `existing: true` and 200; with other content it is 409."""
         result = submission.submit(self.principal, {0: body}, alone=True)
         (completion,) = result.stored
         out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
         first_run, status = (runs[0], "scoring") if runs else (None, "ungraded")
-        submitted = Submitted(out, result.estimate_ms, first_run, runs, status, completion.existing)
-        return Answer(submitted, 200 if completion.existing else 202)
+        submitted = CompletionSubmitted(out, result.estimate_ms, first_run, runs, status, completion.existing)
+        return OperationResponse(submitted, 200 if completion.existing else 202)
 
 
 class CompletionBatchView(ApiView):
     @operation(
         summary="Submit completions", resource="completions", action="create", body=NewBatch, query=BatchQuery,
-        converts=False, items="completions", answers={202: BatchSubmitted, 207: BatchPartly}, errors=(409,),
+        converts=False, items="completions", answers={202: BatchSubmitted, 207: PartialBatchSubmitted}, errors=(409,),
     )  # fmt: skip
-    def post(self, request: Request, body: Any, query: BatchQuery) -> Answer:
+    def post(self, request: Request, body: Any, query: BatchQuery) -> OperationResponse:
         """An invalid item invalidates the whole batch; the errors have a pointer for each. With `partial=true` the
         valid items are stored and the response is 207 with the errors of the others."""
         items, malformed, priority = batches.read(body)
         result = submission.submit(self.principal, items, malformed=malformed, priority=priority, partial=query.partial)
         if result.refused:
-            partly = BatchPartly(
+            partly = PartialBatchSubmitted(
                 [_taken_out(completion, index=completion.index) for completion in result.stored],
                 [_refused_out(refusal) for refusal in result.refused],
                 result.estimate_ms,
             )
-            return Answer(partly, 207)
-        return Answer(BatchSubmitted([_taken_out(completion) for completion in result.stored], result.estimate_ms), 202)
+            return OperationResponse(partly, 207)
+        return OperationResponse(
+            BatchSubmitted([_taken_out(completion) for completion in result.stored], result.estimate_ms), 202
+        )
 
 
 class CompletionView(ApiView):
@@ -115,10 +117,10 @@ class CompletionScoreView(ApiView):
         return conditional(request._request, state) if state.status in FINAL else state
 
 
-def _taken_out(completion: StoredItem, *, index: int | None = None) -> TakenOut:
+def _taken_out(completion: StoredItem, *, index: int | None = None) -> BatchItemOut:
     public_id = ids.encode("comp", completion.completion_id)
-    return TakenOut(public_id, completion.external_id, run_ids(completion.run_ids), completion.existing, index)
+    return BatchItemOut(public_id, completion.external_id, run_ids(completion.run_ids), completion.existing, index)
 
 
-def _refused_out(refusal: Refused) -> RefusedOut:
-    return RefusedOut(refusal.index, refusal.error.pointer, refusal.error.code, refusal.error.detail)
+def _refused_out(refusal: RefusedItem) -> BatchItemErrorOut:
+    return BatchItemErrorOut(refusal.index, refusal.error.pointer, refusal.error.code, refusal.error.detail)

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType, structs
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from scores.models import Reward, WorkflowRun
 from scores.results.scores import ScoreOut
 from scores.results.waiting_responses import WaitingForOut
@@ -67,7 +67,7 @@ class CompletionPage(ApiStruct):
     pagination: Pagination
 
 
-class Submitted(ApiStruct, omit_defaults=True):
+class CompletionSubmitted(ApiStruct, omit_defaults=True):
     """`existing` is true (and the status 200) for an external id that was stored before with the same content.
 
     `status` is `scoring`, or `ungraded` for a deck without graders; `workflowRunId` is then null.
@@ -81,7 +81,7 @@ class Submitted(ApiStruct, omit_defaults=True):
     existing: bool = False
 
 
-class TakenOut(ApiStruct, omit_defaults=True):
+class BatchItemOut(ApiStruct, omit_defaults=True):
     """`index` is present only in a partial response (207)."""
 
     id: str
@@ -92,22 +92,22 @@ class TakenOut(ApiStruct, omit_defaults=True):
 
 
 class BatchSubmitted(ApiStruct):
-    completions: list[TakenOut]
+    completions: list[BatchItemOut]
     estimated_score_time_ms: int
 
 
-class RefusedOut(ApiStruct):
+class BatchItemErrorOut(ApiStruct):
     index: int
     pointer: str
     code: str
     detail: str
 
 
-class BatchPartly(ApiStruct):
+class PartialBatchSubmitted(ApiStruct):
     """The stored completions, and the errors of the items that were rejected."""
 
-    completions: list[TakenOut]
-    errors: list[RefusedOut]
+    completions: list[BatchItemOut]
+    errors: list[BatchItemErrorOut]
     estimated_score_time_ms: int
 
 
@@ -146,7 +146,7 @@ def reward_out(reward: Reward | None) -> RewardOut | None:
 
 def completion_out(completion: Completion, reward: Reward | None, runs: Sequence[WorkflowRun]) -> CompletionOut:
     """Convert a completion to its response. `runs` are in the order in which their ids are shown."""
-    text = Legible(completion)
+    text = LegibleRow(completion)
     prompt, response, messages, metadata = text.prompt, text.response, text.messages, text.metadata
     return CompletionOut(
         id=completion.public_id,

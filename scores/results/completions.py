@@ -27,14 +27,14 @@ from scores.results.completion_responses import (
     shared_out,
     status_of,
 )
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.results.waiting import hub
-from scores.results.waiting_reasons import Wait
-from scores.states import ENDED, CompletionStatus, Purpose
+from scores.results.waiting_reasons import WaitExplanation
+from scores.states import ENDED, CompletionStatus, RunPurpose
 from tasks import sharing
 from tasks.models import Completion
 
-ORDER = pagination.Order("completions", {"createdAt": "id"})
+ORDER = pagination.SortOrder("completions", {"createdAt": "id"})
 
 
 def read_completion(principal: Principal, completion_id: UUID) -> CompletionOut:
@@ -155,8 +155,8 @@ def _score_state(principal: Principal, completion: Completion, progress: _Progre
     scores = list(visible_scores.filter(completion_id=completion.pk).order_by("id"))
     if _sees_own_alone(principal):
         reward = None
-    panel = {run.grader_id for run in runs if run.purpose == Purpose.SCORE}
-    sight = Sight.of(principal)
+    panel = {run.grader_id for run in runs if run.purpose == RunPurpose.SCORE}
+    sight = ViewerSight.of(principal)
     score = None
     if reward is not None and len(panel) == 1:
         counted = [row for row in scores if row.is_scoring and not row.superseded]
@@ -169,11 +169,11 @@ def _score_state(principal: Principal, completion: Completion, progress: _Progre
     )
 
 
-def _wait(principal: Principal, runs: Sequence[WorkflowRun]) -> Wait | None:
+def _wait(principal: Principal, runs: Sequence[WorkflowRun]) -> WaitExplanation | None:
     """Why the completion has no score yet. None for a grader's owner, who sees no other grader's runs."""
-    waits = waiting_reasons.of_runs([run for run in runs if run.purpose == Purpose.SCORE])
+    waits = waiting_reasons.of_runs([run for run in runs if run.purpose == RunPurpose.SCORE])
     return waiting_reasons.longest(list(waits.values())) if waits and not _sees_own_alone(principal) else None
 
 
 def _scoring_first(run: WorkflowRun) -> tuple[bool, UUID]:
-    return run.purpose != Purpose.SCORE, run.pk
+    return run.purpose != RunPurpose.SCORE, run.pk

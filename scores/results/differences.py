@@ -13,7 +13,7 @@ _TOKENS: Final = {"words": re.compile(r"\s*\w+|\s*[^\w\s]|\s+"), "lines": re.com
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPiece:
     """A stretch of one of the texts; `changed` if the other does not have it there."""
 
     text: str
@@ -21,18 +21,18 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TextDifference:
     """Two texts in pieces; the unchanged ones are the same in both. `changed`: pieces that are not."""
 
-    left: list[Piece]
-    right: list[Piece]
+    left: list[TextPiece]
+    right: list[TextPiece]
 
     @property
     def changed(self) -> int:
         return sum(piece.changed for piece in (*self.left, *self.right))
 
 
-def between(left: str, right: str, by: By) -> Difference | None:
+def between(left: str, right: str, by: By) -> TextDifference | None:
     """Return where the texts differ; None if they are too long, or too different for the search to end in time."""
     if len(left) + len(right) > MAX_TOKENS * 40:
         return None
@@ -42,7 +42,7 @@ def between(left: str, right: str, by: By) -> Difference | None:
     common = _common(left_tokens, right_tokens)
     if common is None:
         return None
-    return Difference(
+    return TextDifference(
         _pieces(left_tokens, {index for start, _, count in common for index in range(start, start + count)}),
         _pieces(right_tokens, {index for _, start, count in common for index in range(start, start + count)}),
     )
@@ -107,14 +107,14 @@ def _trace_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[i
     return matches[::-1]
 
 
-def _pieces(tokens: Sequence[str], common: set[int]) -> list[Piece]:
+def _pieces(tokens: Sequence[str], common: set[int]) -> list[TextPiece]:
     """The text in as few pieces as possible; `common` holds the indexes of the tokens that both texts have."""
-    pieces: list[Piece] = []
+    pieces: list[TextPiece] = []
     piece_start, changed = 0, False
     for at in range(len(tokens) + 1):
         is_changed = at not in common if at < len(tokens) else not changed
         if at == len(tokens) or is_changed != changed:
             if at > piece_start:
-                pieces.append(Piece("".join(tokens[piece_start:at]), changed))
+                pieces.append(TextPiece("".join(tokens[piece_start:at]), changed))
             piece_start, changed = at, is_changed
     return pieces

@@ -20,7 +20,7 @@ from django.db.models.functions import Least
 from msgspec import structs
 
 from autotune.core import fixedpoint
-from autotune.core.fixedpoint import Moments, Units
+from autotune.core.fixedpoint import FixedPointUnits, Moments
 from scores.counters import bins, ranks, spread
 from scores.models import Score
 from scores.results import completion_filters, filters
@@ -32,7 +32,7 @@ STEPS: Final = 1_000  # of the grid; a whole number of them is a bucket
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ScoreFigures:
     """The figures of one or more scores. `std` is the population's."""
 
     count: int
@@ -46,7 +46,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class ScoreDistribution:
     """The distribution of a selection. `counts` are per bucket from 0 to 1, the last closed; the bounds of the score do
     not apply to them, so that a reader can choose another range. `figures` are within the bounds.
 
@@ -54,7 +54,7 @@ class Distribution:
     """
 
     counts: list[int]
-    figures: Figures | None
+    figures: ScoreFigures | None
     newest: int | None = None
 
 
@@ -73,7 +73,7 @@ class _Step:
         return self.moments.count
 
 
-def of(selection: Selection) -> Distribution:
+def of(selection: Selection) -> ScoreDistribution:
     """Return the distribution of the scores that count: neither a shadow grader's, nor replaced by a newer one."""
     if spread.is_counted(selection):
         return _from_counters(selection)
@@ -92,14 +92,16 @@ def of(selection: Selection) -> Distribution:
     return _from(_grid(scores, bounds), newest=None if floor is None else NEWEST)
 
 
-def _from_counters(selection: Selection) -> Distribution:
+def _from_counters(selection: Selection) -> ScoreDistribution:
     scores = spread.from_counters(selection)
     counts, moments = bins.histogram(scores.bins, BUCKETS), scores.moments()
     if moments.mean is None or moments.std is None:
-        return Distribution(counts, None)
+        return ScoreDistribution(counts, None)
     shares = [Fraction(number, 4) for number in range(5)]
     low, quarter, half, three, high = ranks.quantiles(scores.bins, shares, ranks.rows(selection, scores))
-    return Distribution(counts, Figures(moments.count, moments.mean, moments.std, low, high, quarter, half, three))
+    return ScoreDistribution(
+        counts, ScoreFigures(moments.count, moments.mean, moments.std, low, high, quarter, half, three)
+    )
 
 
 def _floor(selection: Selection) -> UUID | None:
@@ -120,7 +122,7 @@ def _floor(selection: Selection) -> UUID | None:
 def _grid(scores: Any, bounds: Q) -> list[_Step]:
     """The steps that have scores, in order."""
     within = bounds or None
-    place = ExpressionWrapper(Units(F("value")) / bins.STEP, BigIntegerField())
+    place = ExpressionWrapper(FixedPointUnits(F("value")) / bins.STEP, BigIntegerField())
     sums = fixedpoint.sums("value", filter=within)
     rows = (
         scores.order_by()
@@ -147,14 +149,14 @@ def _table_is_small() -> bool:
         return 0 <= cursor.fetchone()[0] < NEWEST * 9 // 10  # more may have come since
 
 
-def _from(grid: Sequence[_Step], *, newest: int | None = None) -> Distribution:
+def _from(grid: Sequence[_Step], *, newest: int | None = None) -> ScoreDistribution:
     counts = [0] * BUCKETS
     for step in grid:
         counts[step.at * BUCKETS // STEPS] += step.whole
-    return Distribution(counts, _figures([step for step in grid if step.count]), newest)
+    return ScoreDistribution(counts, _figures([step for step in grid if step.count]), newest)
 
 
-def _figures(grid: Sequence[_Step]) -> Figures | None:
+def _figures(grid: Sequence[_Step]) -> ScoreFigures | None:
     count = sum(step.count for step in grid)
     if not count:
         return None
@@ -164,7 +166,7 @@ def _figures(grid: Sequence[_Step]) -> Figures | None:
         total.add(step.moments.count, step.moments.total, step.moments.squares)
     mean, std = min(max(total.mean or 0.0, low), high), total.std or 0.0
     quarter, half, three = (_quantile(grid, (count - 1) * share) for share in (0.25, 0.5, 0.75))
-    return Figures(count, mean, std, low, high, quarter, half, three)
+    return ScoreFigures(count, mean, std, low, high, quarter, half, three)
 
 
 def _quantile(grid: Sequence[_Step], rank: float) -> float:

@@ -11,7 +11,7 @@ from autotune.webhooks.events import payloads
 from autotune.webhooks.states import EventKind
 from scores.models import Review, Reward, Score
 from scores.results import events, scores
-from scores.results.privacy import Judges, Sight
+from scores.results.privacy import GraderPrivacy, ViewerSight
 from scores.results.scores import DimensionOut
 from scores.reviews import opening
 
@@ -32,7 +32,7 @@ def completed(organization_id: UUID) -> dict[str, Any]:
         grader_version_id=ids.new(), value=VALUE, confidence=CONFIDENCE, raw_value=VALUE,
     )  # fmt: skip
     score_out = msgspec.structs.replace(
-        scores.shape(score, Sight.of_organization(organization_id, Judges())),
+        scores.shape(score, ViewerSight.of_organization(organization_id, GraderPrivacy())),
         reasoning="The median is right; the empty list is not handled.",
         dimensions=[DimensionOut("correctness", 0.8, 0.75), DimensionOut("clarity", 0.48, 0.25)],
     )
@@ -41,7 +41,7 @@ def completed(organization_id: UUID) -> dict[str, Any]:
 
 def failed(organization_id: UUID) -> dict[str, Any]:
     """Return an example of `score.failed`: a grader that did not answer in time."""
-    return events.said_failed(_reward(organization_id, used=0, failed=1, error_code="timeout"), None, Judges())
+    return events.said_failed(_reward(organization_id, used=0, failed=1, error_code="timeout"), None, GraderPrivacy())
 
 
 def requested(organization_id: UUID) -> dict[str, Any]:

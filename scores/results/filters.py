@@ -18,14 +18,18 @@ from autotune.core.errors import Invalid, NotFound
 from graders.models import Grader, GraderVersion
 from scores.intake.requests import Sources
 from scores.models import Score, WorkflowRun
-from scores.querysets import RunQuerySet, ScoreQuerySet
-from scores.states import Purpose, RunStatus
+from scores.querysets import ScoreQuerySet, WorkflowRunQuerySet
+from scores.states import RunPurpose, RunStatus
 from tasks.models import Task
 from tasks.querysets import for_readers
-from tasks.states import LISTED_SOURCES, TRAINING_SOURCES, Source
+from tasks.states import LISTED_SOURCES, TRAINING_SOURCES, CompletionSource
 
 UNSCORED = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStatus.WAITING, RunStatus.FAILED)
 Unit = Annotated[float, Meta(ge=0, le=1)]
+
+
+class CompletionRef(PublicId):
+    kind = "comp"
 
 
 class TaskRef(PublicId):
@@ -171,10 +175,10 @@ def scores(selection: Selection) -> ScoreQuerySet:
 
 def counted(selection: Selection) -> ScoreQuerySet:
     """Return the scores that figures and records use: neither a shadow grader's, nor replaced by a newer one."""
-    return scores(selection).filter(purpose=Purpose.SCORE, superseded=False)
+    return scores(selection).filter(purpose=RunPurpose.SCORE, superseded=False)
 
 
-def unscored(selection: Selection, status: str) -> RunQuerySet:
+def unscored(selection: Selection, status: str) -> WorkflowRunQuerySet:
     """Return the scoring runs of a selection that have no score and are in `status`, one of UNSCORED.
 
     Of a completion that was scored again only the newest run of a grader counts, and none where the grader has a score.
@@ -182,10 +186,10 @@ def unscored(selection: Selection, status: str) -> RunQuerySet:
     A missing score has no value and no version: bounds do not apply, `graderVersion` selects its grader, and the dates
     are those of the submission.
     """
-    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(purpose=Purpose.SCORE)
+    runs = selection.scoped(WorkflowRun.objects.filter(status=status), "scores").filter(purpose=RunPurpose.SCORE)
     same = {"completion": OuterRef("completion"), "grader": OuterRef("grader")}
     newer = WorkflowRun.objects.filter(**same, generation__gt=OuterRef("generation"))
-    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, purpose=Purpose.SCORE)))
+    runs = runs.filter(~Exists(newer), ~Exists(Score.objects.live().filter(**same, purpose=RunPurpose.SCORE)))
     runs = runs.filter(for_readers(selection.sources, "completion__"))
     if selection.query.model_id:
         runs = runs.filter(completion__model_id=selection.query.model_id)
@@ -247,7 +251,7 @@ def _require_version(version: UUID, principal: Principal) -> None:
 
 
 def _require_seen(principal: Principal, pointer: str, what: str, **lookup: UUID) -> None:
-    for sources in (LISTED_SOURCES, (Source.EVALUATION,)):  # each has its index
+    for sources in (LISTED_SOURCES, (CompletionSource.EVALUATION,)):  # each has its index
         if Score.objects.for_readers(sources).visible_to(principal).filter(**lookup).exists():
             return
     raise NotFound.field(pointer, what)

@@ -12,7 +12,7 @@ from tasks.models import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedObject:
     """An object with its name. One that the principal may not see has only its id, and no page."""
 
     pk: UUID
@@ -30,7 +30,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ObjectNames:
     """The names that `of` looked up. `owners`: the organizations of the graders."""
 
     tasks: dict[UUID, str] = field(default_factory=dict)
@@ -69,11 +69,11 @@ class Names:
         rows = list(rows)
         return cls.of(principal, tasks={row.task_id for row in rows}, graders={row.grader_id for row in rows})
 
-    def task(self, pk: UUID) -> Named:
-        return Named(pk, ids.encode("task", pk), self.tasks.get(pk, ""))
+    def task(self, pk: UUID) -> NamedObject:
+        return NamedObject(pk, ids.encode("task", pk), self.tasks.get(pk, ""))
 
-    def grader(self, pk: UUID) -> Named:
-        return Named(pk, ids.encode("grader", pk), self.graders.get(pk, ""))
+    def grader(self, pk: UUID) -> NamedObject:
+        return NamedObject(pk, ids.encode("grader", pk), self.graders.get(pk, ""))
 
     def version(self, pk: UUID) -> str:
         """Return the label of a version; '' if its grader may not be seen."""

@@ -27,7 +27,7 @@ SAID_TO_ALL: Final = frozenset({"grader_error", "grader_refused", "gone", "grade
 KEPT: Final = "(kept by its grader)"
 
 
-class Verdict(Protocol):
+class PrivateVerdict(Protocol):
     """A score or a review, as a model or as a bare row."""
 
     organization_id: UUID
@@ -37,7 +37,7 @@ class Verdict(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ScoreViewer:
     """A reader. `reasoning` and `graders` are the reach of the role: own, organization, all or None."""
 
     organization: UUID
@@ -46,7 +46,7 @@ class Reader:
     graders: str | None
 
     @classmethod
-    def of(cls, principal: Principal) -> "Reader":
+    def of(cls, principal: Principal) -> "ScoreViewer":
         return cls(
             principal.organization.pk,
             principal.user.pk,
@@ -66,7 +66,7 @@ class _Judge:
 _NOBODY: Final = _Judge(UUID(int=0), UUID(int=0), True, True)
 
 
-class Judges:
+class GraderPrivacy:
     """The privacy settings of graders, loaded on demand: one query for any number of new ones."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Judges:
             for pk, *settings in Grader.objects.filter(pk__in=unknown).values_list("pk", *facts):
                 self._by_grader[pk] = _Judge(*settings)
 
-    def meet_those_of(self, verdicts: Iterable[Verdict]) -> None:
+    def meet_those_of(self, verdicts: Iterable[PrivateVerdict]) -> None:
         """Load the settings of the graders of those verdicts that have something to hide."""
         self.meet({row.grader_id for row in verdicts if row.dimensions is not None or _has_reasoning(row)})
 
@@ -89,26 +89,26 @@ class Judges:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ViewerSight:
     """Decides what one reader sees of verdicts whose graders are loaded."""
 
-    reader: Reader
-    judges: Judges = field(default_factory=Judges)
+    reader: ScoreViewer
+    judges: GraderPrivacy = field(default_factory=GraderPrivacy)
 
     @classmethod
-    def of(cls, principal: Principal) -> "Sight":
-        return cls(Reader.of(principal))
+    def of(cls, principal: Principal) -> "ViewerSight":
+        return cls(ScoreViewer.of(principal))
 
     @classmethod
-    def of_organization(cls, organization: UUID, judges: Judges) -> "Sight":
+    def of_organization(cls, organization: UUID, judges: GraderPrivacy) -> "ViewerSight":
         """Return the sight of an organization, for its webhooks."""
-        return cls(Reader(organization, None, "organization", "organization"), judges)
+        return cls(ScoreViewer(organization, None, "organization", "organization"), judges)
 
-    def reasoning(self, of: Verdict) -> bool:
+    def reasoning(self, of: PrivateVerdict) -> bool:
         judge = self.judges.get(of.grader_id)
         return self._reaches(judge, of.organization_id) and self._is_disclosed(judge, redacted=judge.redacts_reasoning)
 
-    def dimensions(self, of: Verdict) -> bool:
+    def dimensions(self, of: PrivateVerdict) -> bool:
         return self.dimensions_by(of.grader_id, of.organization_id)
 
     def dimensions_by(self, grader: UUID, organization: UUID) -> bool:
@@ -143,7 +143,7 @@ def _has_reasoning(row: Any) -> bool:
     return not is_legible(row, "reasoning") or row.reasoning is not None
 
 
-def telling_dimensions(scores: Any, reader: Reader) -> Any:
+def telling_dimensions(scores: Any, reader: ScoreViewer) -> Any:
     """Return the scores of a queryset whose dimensions the reader may see: the same rule for the database."""
     redacting = Grader.objects.filter(redact_dimensions=True).exclude(organization=reader.organization)
     readable = scores.exclude(grader__in=redacting.values("pk"))

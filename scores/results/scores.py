@@ -11,7 +11,7 @@ from autotune.access.views import find
 from autotune.core import clock, ids
 from autotune.core.api import pagination
 from autotune.core.api.operations import ApiStruct
-from autotune.core.api.pagination import Order, PageQuery, Pagination
+from autotune.core.api.pagination import PageQuery, Pagination, SortOrder
 from autotune.core.crypto.encryption import Undecryptable
 from autotune.core.crypto.fields import encrypted
 from autotune.core.errors import Gone
@@ -21,7 +21,7 @@ from scores.counters import narrowing
 from scores.models import Reward, Score
 from scores.results import filters
 from scores.results.filters import ScoreFilter
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from tasks.states import LISTED_SOURCES
 
 COLUMNS = (
@@ -29,7 +29,7 @@ COLUMNS = (
     "calibrated_value", "calibrated_map_id", "reasoning", "dimensions", "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
 ALWAYS_BEARABLE = 100  # this many scores with the longest reasoning (64 Ki characters) fit on a page
-ORDER = Order("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
+ORDER = SortOrder("scores", {"createdAt": "id", "value": "value"})  # ids are UUIDv7: their order is that of creation
 
 
 class ScaleOut(ApiStruct):
@@ -116,7 +116,7 @@ def listed(query: ScoreListQuery, principal: Principal) -> ScoreList:
     score_rows = narrowing.of_model(selection, filters.scores(selection)).values_list(*COLUMNS, named=True)
     texts = ("reasoning",) if query.limit > ALWAYS_BEARABLE else ()
     rows, page = pagination.page(score_rows, query.page(), ORDER, owner=principal.organization.pk, texts=texts)
-    return ScoreList(shapes(rows, Sight.of(principal)), page)
+    return ScoreList(shapes(rows, ViewerSight.of(principal)), page)
 
 
 def read_score(score_id: UUID, principal: Principal) -> ScoreOut:
@@ -127,7 +127,7 @@ def read_score(score_id: UUID, principal: Principal) -> ScoreOut:
     score = find(Score.objects.visible_to(principal).defer("details"), score_id, "score")
     if score.deleted_at is not None:
         raise Gone("The score was deleted.", code="score_deleted")
-    return shape(score, Sight.of(principal))
+    return shape(score, ViewerSight.of(principal))
 
 
 def scales(rows: Iterable[Any]) -> Mapping[UUID, Scale]:
@@ -135,7 +135,7 @@ def scales(rows: Iterable[Any]) -> Mapping[UUID, Scale]:
     return versions.scales_of({row.grader_version_id for row in rows})
 
 
-def shapes(rows: Sequence[Any], sight: Sight, by_version: Mapping[UUID, Scale] | None = None) -> list[ScoreOut]:
+def shapes(rows: Sequence[Any], sight: ViewerSight, by_version: Mapping[UUID, Scale] | None = None) -> list[ScoreOut]:
     """Return scores (models, or rows of COLUMNS) as this reader sees them; a repeated id is encoded once.
 
     by_version  the scales of their grader versions, if they are loaded already
@@ -173,7 +173,7 @@ def shapes(rows: Sequence[Any], sight: Sight, by_version: Mapping[UUID, Scale] |
     return [score_out(row) for row in rows]
 
 
-def shape(score: Score, sight: Sight, by_version: Mapping[UUID, Scale] | None = None) -> ScoreOut:
+def shape(score: Score, sight: ViewerSight, by_version: Mapping[UUID, Scale] | None = None) -> ScoreOut:
     """Return one score as this reader sees it; `by_version` as in `shapes`."""
     return shapes([score], sight, by_version)[0]
 

@@ -8,7 +8,7 @@ from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.fixedpoint import Moments
 from scores.counters import bins, ranks, spread
-from scores.counters.spread import Spread
+from scores.counters.spread import ScoreSpread
 from scores.results import filters
 from scores.results.filters import ScoreFilter, Selection
 
@@ -76,7 +76,7 @@ def of(query: ScoreFilter, principal: Principal) -> SummaryOut:
     )
 
 
-def distribution(scores: Spread, selection: Selection) -> DistributionOut | None:
+def distribution(scores: ScoreSpread, selection: Selection) -> DistributionOut | None:
     """Return the distribution of a selection's values; None if there are none."""
     moments = scores.moments()
     if not moments.count or moments.mean is None or moments.std is None:

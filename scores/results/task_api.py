@@ -7,7 +7,7 @@ from rest_framework.request import Request
 
 from autotune.access.views import find
 from autotune.core.api.operations import ApiStruct, operation
-from tasks.api import TaskDetail
+from tasks.api import TaskDetailView
 from tasks.models import Task
 from tasks.responses import TaskOut, task_out
 
@@ -21,7 +21,7 @@ class TaskWithRuns(ApiStruct):
     recent_runs: list[Any]
 
 
-class TaskView(TaskDetail):
+class TaskView(TaskDetailView):
     @operation(summary="Read a task", resource="tasks", action="read", answers={200: TaskWithRuns})
     def get(self, request: Request, task_id: UUID) -> TaskWithRuns:
         task = find(Task.objects.visible_to(self.principal).with_panel(), task_id, "task")

@@ -20,7 +20,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import Error, connection
 
-from autotune.core.background import Loop
+from autotune.core.background import BackgroundLoop
 from autotune.core.connections import release
 from scores.engine import copies
 from scores.models import Reward
@@ -54,7 +54,7 @@ class _Waiter:
     final: set[UUID] = field(default_factory=set)
 
 
-class Hub:
+class WaitingHub:
     """The waiters of this process, by completion."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Hub:
         self._sources: dict[UUID, UUID] = {}  # source by waiting copy, until the source is final
         self._count = 0  # of waiting threads
         self._newest = 0.0
-        self._loop = Loop(
+        self._loop = BackgroundLoop(
             "score-hub", self._pass, action="waiting for scores", logger=logger, retry_s=SLOWLY_S, keeps_connection=True
         )
 
@@ -202,4 +202,4 @@ def _call_soon(loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> Non
         loop.call_soon_threadsafe(wake)
 
 
-hub = Hub()
+hub = WaitingHub()

@@ -17,7 +17,7 @@ from graders.states import GraderStatus
 from scores.engine import waits
 from scores.models import WorkflowRun
 from scores.results.waiting_responses import WaitingForOut
-from scores.states import FINAL, Purpose, RunStatus, WaitingReason, WaitsFor
+from scores.states import FINAL, RunPurpose, RunStatus, WaitingReason, WaitKind
 from scores.workflow_runs import steps
 
 DETAILS: Final[Mapping[WaitingReason, str]] = {
@@ -42,7 +42,7 @@ _ORDER: Final = tuple(reversed(WaitingReason))
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitExplanation:
     """The reason why an unfinished run has no score. `until`: when the reason ends by itself, if that is known."""
 
     reason: WaitingReason
@@ -65,7 +65,7 @@ class _GraderState:
     inactive: bool
 
 
-def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
+def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, WaitExplanation]:
     """The wait of each unfinished run, by run id; one query for their graders, none if all runs are final."""
     unfinished = [run for run in runs if run.status not in FINAL]
     if not unfinished:
@@ -82,47 +82,47 @@ def of_runs(runs: Sequence[WorkflowRun]) -> dict[UUID, Wait]:
     return {run.pk: _wait(run, graders[run.grader_id]) for run in unfinished}
 
 
-def of_completions(completion_ids: Iterable[UUID]) -> dict[UUID, Wait]:
+def of_completions(completion_ids: Iterable[UUID]) -> dict[UUID, WaitExplanation]:
     """The wait of each completion that has an unfinished scoring run, by completion id; in two queries."""
-    runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), purpose=Purpose.SCORE)
+    runs = WorkflowRun.objects.filter(completion_id__in=list(completion_ids), purpose=RunPurpose.SCORE)
     rows = list(runs.only("completion_id", "grader_id", "status", "attempt", "wake_at", "deadline_at", "waits_for",
                           "steps"))  # fmt: skip
     run_waits = of_runs(rows)
-    by_completion: dict[UUID, list[Wait]] = {}
+    by_completion: dict[UUID, list[WaitExplanation]] = {}
     for run in rows:
         if wait := run_waits.get(run.pk):
             by_completion.setdefault(run.completion_id, []).append(wait)
     return {key: longest(group) for key, group in by_completion.items()}
 
 
-def longest(candidates: Sequence[Wait]) -> Wait:
+def longest(candidates: Sequence[WaitExplanation]) -> WaitExplanation:
     """The wait that is expected to end last."""
     return min(candidates, key=lambda wait: (_ORDER.index(wait.reason), -wait.until.timestamp() if wait.until else 0.0))
 
 
-def _wait(run: WorkflowRun, grader: _GraderState) -> Wait:
+def _wait(run: WorkflowRun, grader: _GraderState) -> WaitExplanation:
     match run.status:
         case RunStatus.RUNNING:
-            return Wait(WaitingReason.CALLING)
+            return WaitExplanation(WaitingReason.CALLING)
         case RunStatus.WAITING:
-            return Wait(_WAITS.get(run.waits_for, WaitingReason.CALLBACK), run.wake_at)
-        case RunStatus.SLEEPING if run.waits_for != WaitsFor.GRADER:
+            return WaitExplanation(_WAITS.get(run.waits_for, WaitingReason.CALLBACK), run.wake_at)
+        case RunStatus.SLEEPING if run.waits_for != WaitKind.GRADER:
             return _rest(run, grader)
     if grader.inactive:
-        return Wait(WaitingReason.GRADER_INACTIVE, run.deadline_at)
+        return WaitExplanation(WaitingReason.GRADER_INACTIVE, run.deadline_at)
     if grader.paused_until:
-        return Wait(_pause(grader.pause), grader.paused_until)
+        return WaitExplanation(_pause(grader.pause), grader.paused_until)
     if run.status == RunStatus.SLEEPING:  # the pause of its grader is over, or ends when the run wakes
-        return Wait(_pause(str(run.steps[-1]["o"]) if run.steps else ""), run.wake_at)
-    return Wait(WaitingReason.QUEUED)
+        return WaitExplanation(_pause(str(run.steps[-1]["o"]) if run.steps else ""), run.wake_at)
+    return WaitExplanation(WaitingReason.QUEUED)
 
 
-def _rest(run: WorkflowRun, grader: _GraderState) -> Wait:
+def _rest(run: WorkflowRun, grader: _GraderState) -> WaitExplanation:
     """The wait of a run that sleeps for its own reason, or its grader's pause if that lasts longer."""
     if grader.paused_until and run.wake_at and grader.paused_until > run.wake_at:
-        return Wait(_pause(grader.pause), grader.paused_until)
+        return WaitExplanation(_pause(grader.pause), grader.paused_until)
     starts_later = steps.current(run) == steps.NOT_BEFORE
-    return Wait(WaitingReason.NOT_BEFORE if starts_later else WaitingReason.RETRY, run.wake_at)
+    return WaitExplanation(WaitingReason.NOT_BEFORE if starts_later else WaitingReason.RETRY, run.wake_at)
 
 
 def _pause(reason: str) -> WaitingReason:

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.admin.actions import confirmed, each
-from autotune.core.admin.base import PublicIdSearch, Record, TextForSuperusers, plain
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
 from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
@@ -24,7 +24,7 @@ OrganizationFilter = named(Organization, "org")
 ABOUT = {"comp": "completion_id", "task": "task_id", "org": "organization_id"}
 
 
-class Concerning(PublicIdSearch, Record):
+class SubjectRowMixin(PublicIdSearchMixin, ReadOnlyMixin):
     """Mixin for rows about a completion, a task, a model or an organization, which may no longer exist."""
 
     finds = MappingProxyType(ABOUT)
@@ -46,7 +46,7 @@ class Concerning(PublicIdSearch, Record):
 
 
 @admin.register(Erasure)
-class ErasureAdmin(Concerning, admin.ModelAdmin):
+class ErasureAdmin(SubjectRowMixin, admin.ModelAdmin):
     kind = "ers"
     list_display = (
         "public_id", state(), linked("organization", order="organization__name"), "about", "erased", "kept",
@@ -83,7 +83,7 @@ def release(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Query
 
 
 @admin.register(LegalHold)
-class LegalHoldAdmin(Concerning, TextForSuperusers, admin.ModelAdmin):
+class LegalHoldAdmin(SubjectRowMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "hold"
     actions = (release,)
     list_display = (

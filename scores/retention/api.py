@@ -19,8 +19,8 @@ from scores.retention.responses import (
     legal_hold_out,
 )
 
-ERASURES = pagination.Order("erasures", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
-HOLDS = pagination.Order("legal-holds", {"createdAt": "id"})
+ERASURES = pagination.SortOrder("erasures", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+HOLDS = pagination.SortOrder("legal-holds", {"createdAt": "id"})
 
 
 class ErasuresView(ApiView):

@@ -9,12 +9,12 @@ from autotune.core.clock import database_now
 from autotune.webhooks.events import forgetting
 from scores import signals
 from scores.engine import settling
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.feedback.models import Feedback
 from scores.models import Review, Reward, Score, WorkflowRun
 from scores.retention import erasing, legal_holds
 from scores.retention.legal_holds import Holdable
-from scores.states import FINAL, Purpose
+from scores.states import FINAL, RunPurpose
 
 
 def delete_completion(completion_id: UUID) -> None:
@@ -57,8 +57,8 @@ def delete_score(score_id: UUID) -> None:
 
 def _reward_anew(completion_id: UUID) -> None:
     """Recompute the reward from the remaining scores; if runs are unfinished, their end settles the next reward."""
-    scoring = WorkflowRun.objects.filter(completion_id=completion_id, purpose=Purpose.SCORE)
+    scoring = WorkflowRun.objects.filter(completion_id=completion_id, purpose=RunPurpose.SCORE)
     if scoring.exclude(status__in=FINAL).exists():
         Reward.objects.filter(completion_id=completion_id).delete()
     else:
-        settling.settle({completion_id}, Facts())
+        settling.settle({completion_id}, TaskFactsCache())

@@ -17,8 +17,8 @@ from autotune.core.clock import database_now
 from autotune.webhooks.events import forgetting
 from scores import signals
 from scores.engine import recording, settling
-from scores.engine.materials import Facts
-from scores.engine.statements import Saved
+from scores.engine.materials import TaskFactsCache
+from scores.engine.statements import SavedRun
 from scores.feedback.models import Feedback
 from scores.models import Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
 from scores.retention import legal_holds
@@ -35,7 +35,7 @@ _SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose")
 
 
 @dataclass(slots=True)
-class Outcome:
+class ErasureOutcome:
     """The completions of an erasure by result; those that were erased before are in none of the three lists.
 
     unfinished  completions with a run that has not ended
@@ -46,7 +46,7 @@ class Outcome:
     unfinished: list[UUID] = field(default_factory=list)
 
 
-def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
+def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> ErasureOutcome:
     """Erase the text of at most AT_ONCE completions, in one transaction.
 
     end_unfinished  end their runs with `erased`; else a completion with an unfinished run is kept
@@ -65,7 +65,7 @@ def erase(completion_ids: Collection[UUID], *, end_unfinished: bool) -> Outcome:
 
 def choose(
     completion_ids: Collection[UUID], *, leave_unfinished: bool, again: bool = False
-) -> tuple[Outcome, Sequence[UUID]]:
+) -> tuple[ErasureOutcome, Sequence[UUID]]:
     """Lock completions with their callbacks, and choose which to erase, in the caller's transaction.
 
     again    also those whose text was erased before
@@ -80,7 +80,7 @@ def choose(
     rows = [Holdable(*row) for row in present.order_by("pk").values_list(*_HOLDABLE)]
     held = legal_holds.held(rows)
     unfinished = _unfinished([row.pk for row in rows]) if leave_unfinished else set()
-    outcome = Outcome()
+    outcome = ErasureOutcome()
     for row in rows:
         if row.pk in held:
             outcome.held.append(row.pk)
@@ -129,9 +129,9 @@ def _unfinished(completion_ids: Collection[UUID]) -> set[UUID]:
 def _end_runs(completion_ids: Collection[UUID]) -> None:
     """Fail the unfinished runs; an answer that arrives later is dropped."""
     unfinished = WorkflowRun.objects.filter(completion_id__in=completion_ids).exclude(status__in=FINAL)
-    runs = [Saved(*row) for row in unfinished.values_list(*_SAVED)]
+    runs = [SavedRun(*row) for row in unfinished.values_list(*_SAVED)]
     if runs:
-        recording.fail(runs, ERASED, MESSAGE, Facts(), step="erasure")
+        recording.fail(runs, ERASED, MESSAGE, TaskFactsCache(), step="erasure")
         opening.cancel(run.run_id for run in runs)
 
 

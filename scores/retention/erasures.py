@@ -18,7 +18,7 @@ from autotune.core.clock import database_now
 from scores.engine import pulses
 from scores.models import Erasure
 from scores.retention import erasing, legal_holds
-from scores.retention.legal_holds import Holdable, Scope
+from scores.retention.legal_holds import Holdable, RetentionScope
 from scores.states import ErasureStatus
 from tasks.models import Completion
 
@@ -28,7 +28,7 @@ BUDGET_S: Final = 25.0  # of one job; the next one continues
 LOOKED_AT: Final = 2_000  # completions that one batch reads; most may be erased or of another model
 
 
-def request(scope: Scope, by: User) -> Erasure:
+def request(scope: RetentionScope, by: User) -> Erasure:
     """Create an erasure, which begins after the commit.
 
     raises Conflict `legal_hold` for a single completion that a hold covers

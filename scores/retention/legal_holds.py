@@ -24,7 +24,7 @@ _WHOLE: Final = Q(completion=None, task=None, model_id="")
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RetentionScope:
     """What a hold or an erasure covers: one completion, one task, one model, or (none of them) an organization."""
 
     organization_id: UUID
@@ -43,7 +43,7 @@ class Holdable:
     model_id: str
 
 
-def place(scope: Scope, reason: str, by: User) -> LegalHold:
+def place(scope: RetentionScope, reason: str, by: User) -> LegalHold:
     """Place a hold. It waits for erasures in progress; later erasures wait for it."""
     with transaction.atomic():
         _lock(scope.organization_id, alone=True)

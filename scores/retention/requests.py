@@ -13,17 +13,13 @@ from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
 from autotune.core.api.parsing import PublicId
 from autotune.core.errors import FieldError, Invalid, NotFound
-from scores.results.filters import TaskRef
-from scores.retention.legal_holds import Scope
+from scores.results.filters import CompletionRef, TaskRef
+from scores.retention.legal_holds import RetentionScope
 from scores.states import ErasureStatus
 from tasks.models import Completion, Task
 
 RESOURCE = "retention"
 ModelName = Annotated[str, Meta(min_length=1, max_length=200)]
-
-
-class CompletionRef(PublicId):
-    kind = "comp"
 
 
 class NewErasure(BodyStruct):
@@ -53,7 +49,7 @@ class LegalHoldQuery(PageQuery):
     active: bool | None = None
 
 
-def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one: bool) -> Scope:
+def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one: bool) -> RetentionScope:
     """Return the scope that the body names, if the caller may act on its retention.
 
     raises Invalid, NotFound with a pointer
@@ -67,11 +63,11 @@ def scope_of(body: NewErasure | NewLegalHold, principal: Principal, *, needs_one
         raise Invalid.field("", "missing_field", "Send one of completionId, taskId and modelId.")
     if body.completion_id is not None:
         owner = _owner(Completion.objects.all(), principal, body.completion_id, "/completionId", "completion")
-        return Scope(owner, completion_id=body.completion_id.uuid)
+        return RetentionScope(owner, completion_id=body.completion_id.uuid)
     if body.task_id is not None:
         owner = _owner(Task.objects.all(), principal, body.task_id, "/taskId", "task")
-        return Scope(owner, task_id=body.task_id.uuid)
-    return Scope(principal.organization.pk, model_id=body.model_id or "")
+        return RetentionScope(owner, task_id=body.task_id.uuid)
+    return RetentionScope(principal.organization.pk, model_id=body.model_id or "")
 
 
 def _owner(queryset: ScopedQuerySet, principal: Principal, reference: PublicId, pointer: str, what: str) -> UUID:

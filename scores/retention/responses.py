@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from scores.models import Erasure, LegalHold
 from scores.states import ErasureStatus
 
@@ -85,7 +85,7 @@ def erasure_out(erasure: Erasure) -> ErasureOut:
 
 def legal_hold_out(hold: LegalHold) -> LegalHoldOut:
     """Return a legal hold for the API; makes no query."""
-    text = Legible(hold)
+    text = LegibleRow(hold)
     reason = text.reason
     return LegalHoldOut(
         id=hold.public_id,

@@ -15,7 +15,7 @@ from scores.reviews.decisions import Reviewer
 from scores.reviews.requests import ReviewQuery
 from tasks.models import Completion, Task
 
-ORDER = pagination.Order("reviews", {"createdAt": "id", "expiresAt": "expires_at"})
+ORDER = pagination.SortOrder("reviews", {"createdAt": "id", "expiresAt": "expires_at"})
 
 
 def readable(principal: Principal) -> ReviewQuerySet:

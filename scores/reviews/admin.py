@@ -15,16 +15,16 @@ from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.admin import figures
 from autotune.core.admin.actions import each
-from autotune.core.admin.base import OnPages, PublicIdSearch, TextForSuperusers, plain
+from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, SuperuserTextMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, figure, linked, moment
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 from autotune.core.errors import AutotuneError, Conflict
 from autotune.core.pages import formats
 from graders.models import Grader
 from scores.models import Review, WorkflowRun
 from scores.results import privacy
 from scores.reviews import decisions, queue
-from scores.reviews.decisions import Decision, Reviewer
+from scores.reviews.decisions import ReviewDecision, Reviewer
 from scores.states import ReviewStatus
 from tasks.models import Completion, Task
 
@@ -36,7 +36,7 @@ CHOICES = (
 )
 
 
-class DecisionForm(forms.ModelForm):
+class DecisionAdminForm(forms.ModelForm):
     """The form in which a superuser approves, adjusts or rejects a preliminary score."""
 
     decision = forms.ChoiceField(choices=CHOICES, widget=forms.RadioSelect)
@@ -60,9 +60,9 @@ class DecisionForm(forms.ModelForm):
             self.add_error("score", f"Leave the score empty, or choose “{CHOICES[1][1]}”.")
         return cleaned
 
-    def decided(self) -> Decision:
+    def decided(self) -> ReviewDecision:
         cleaned = self.cleaned_data
-        return Decision(cleaned["decision"] != REJECT, cleaned["score"], cleaned["remark"] or None)
+        return ReviewDecision(cleaned["decision"] != REJECT, cleaned["score"], cleaned["remark"] or None)
 
 
 @admin.action(description="Release the claims of the selected reviews", permissions=["release"])
@@ -72,7 +72,7 @@ def release_claims(model_admin: admin.ModelAdmin, request: HttpRequest, queryset
 
 
 def _release(review: Review) -> None:
-    """Release the claim, as its holder can; raises Conflict if nobody holds the review."""
+    """Release the claim, as the claimant can; raises Conflict if nobody has claimed the review."""
     if review.claimed_by is None or not queue.release(review.pk, Reviewer(review.claimed_by)):
         raise Conflict("Nobody holds it.", code="not_claimed")
 
@@ -96,13 +96,13 @@ class ClaimFilter(admin.SimpleListFilter):
 
 
 @admin.register(Review)
-class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.ModelAdmin):
+class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "rev"
     page_name = "review"
     finds = MappingProxyType(
         {"comp": "completion_id", "task": "task_id", "grader": "grader_id", "org": "organization_id", "run": "run_id"}
     )
-    form = DecisionForm
+    form = DecisionAdminForm
     actions = (release_claims,)
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (
@@ -177,10 +177,10 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         now = timezone.now()
         if review.expires_at <= now:
             return badge("expired")
-        is_held = review.claimed_until is not None and review.claimed_until > now
+        is_claimed = review.claimed_until is not None and review.claimed_until > now
         return (
             badge("claimed", f"held by {formats.brief(review.claimed_by, 40)}")
-            if is_held
+            if is_claimed
             else badge("open", "waits for a person")
         )
 

@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from autotune.access.views import ApiView, find
 from autotune.core.api import pagination
 from autotune.core.api.operations import operation
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.reviews import access, decisions
 from scores.reviews.requests import DecisionBody, ReviewQuery, decision_of
 from scores.reviews.responses import ReviewAnswer, ReviewPage, detail_out, reviews_out
@@ -29,7 +29,7 @@ class ReviewView(ApiView):
         """Includes the prompt, the response and the grader's preliminary verdict."""
         reviews = access.readable(self.principal).select_related("completion", "task")
         reviews = reviews.defer("details", "completion__metadata")
-        return ReviewAnswer(detail_out(find(reviews, review_id, "review"), Sight.of(self.principal)))
+        return ReviewAnswer(detail_out(find(reviews, review_id, "review"), ViewerSight.of(self.principal)))
 
 
 class ReviewClaimView(ApiView):
@@ -46,7 +46,7 @@ class ReviewClaimView(ApiView):
         return ReviewAnswer(
             detail_out(
                 decisions.claim(access.for_update(self.principal, review_id), access.reviewer(self.principal)),
-                Sight.of(self.principal),
+                ViewerSight.of(self.principal),
             )
         )
 
@@ -65,4 +65,4 @@ class ReviewDecisionView(ApiView):
         """
         decision, pk = decision_of(body), access.for_update(self.principal, review_id)
         decided = decisions.decide(pk, decision, access.reviewer(self.principal))
-        return ReviewAnswer(detail_out(decided, Sight.of(self.principal)))
+        return ReviewAnswer(detail_out(decided, ViewerSight.of(self.principal)))

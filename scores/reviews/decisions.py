@@ -19,13 +19,13 @@ from autotune.core.errors import Conflict, Forbidden, Invalid, NotFound
 from graders import versions
 from graders.scales import ScaleError
 from scores.engine import recording, settling, transitions, waits
-from scores.engine.materials import Facts
-from scores.engine.statements import Saved
+from scores.engine.materials import TaskFactsCache
+from scores.engine.statements import SavedRun
 from scores.engine.timeline import appended, entry
 from scores.feedback import recording as recorder
 from scores.models import Review, Score, WorkflowRun
 from scores.reviews import responses
-from scores.states import ReviewStatus, RunStatus, WaitsFor
+from scores.states import ReviewStatus, RunStatus, WaitKind
 from tasks.models import Completion
 
 STEP: Final = "decision"
@@ -33,8 +33,8 @@ CLAIM: Final = timedelta(minutes=15)
 EXPIRED_AT_ONCE: Final = 200
 PRELIMINARY, HUMAN = "ai_preliminary", "human_review"
 REJECTED_MESSAGE: Final = "A reviewer rejected the grader's preliminary score."
-_EXPIRY: Final = waits.WAITS[WaitsFor.REVIEW]
-_WAITING = Q(run__status=RunStatus.WAITING, run__waits_for=WaitsFor.REVIEW)
+_EXPIRY: Final = waits.WAITS[WaitKind.REVIEW]
+_WAITING = Q(run__status=RunStatus.WAITING, run__waits_for=WaitKind.REVIEW)
 _DECIDED = (
     "status", "decided_by", "decided_at", "decided_value", "decided_raw_value", "explanation", "claimed_by",
     "claimed_until",
@@ -55,7 +55,7 @@ class Reviewer:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """A reviewer's decision. Without a value, an approval keeps the preliminary score.
 
     value      from 0 to 1
@@ -89,7 +89,7 @@ def claim(review_id: UUID, by: Reviewer) -> Review:
     return review
 
 
-def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
+def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
     """Decide on the review and return it.
 
     An approval stores the score and settles the reward; a rejection fails the run. Each writes the reviewer's feedback.
@@ -112,7 +112,7 @@ def decide(review_id: UUID, decision: Decision, by: Reviewer) -> Review:
             _complete(review, decision, now)
         else:
             review.status = ReviewStatus.REJECTED
-            recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, Facts(), step=STEP)
+            recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, TaskFactsCache(), step=STEP)
         review.save(update_fields=_DECIDED)
         recorder.record([recorder.of_review(review, anchored=decision.keeps_preliminary)])
     return review
@@ -130,7 +130,9 @@ def expire(now: datetime) -> int:
         waiting = list(due.filter(_WAITING).values_list(*_SAVED))
         expired = due.filter(run__in=[row[0] for row in waiting])
         count = expired.update(status=ReviewStatus.EXPIRED, claimed_by=None, claimed_until=None)
-        recording.fail([Saved(*row) for row in waiting], _EXPIRY.code, _EXPIRY.message, Facts(), step="review")
+        recording.fail(
+            [SavedRun(*row) for row in waiting], _EXPIRY.code, _EXPIRY.message, TaskFactsCache(), step="review"
+        )
         due.update(status=ReviewStatus.CANCELLED, claimed_by=None, claimed_until=None)  # their runs ended otherwise
         return count
 
@@ -171,12 +173,12 @@ def _state(review: Review, now: datetime) -> str:
     """Return the current state of the review; its end may not be stored yet."""
     if review.status != ReviewStatus.OPEN:
         return review.status
-    if review.run.status != RunStatus.WAITING or review.run.waits_for != WaitsFor.REVIEW:
+    if review.run.status != RunStatus.WAITING or review.run.waits_for != WaitKind.REVIEW:
         return ReviewStatus.CANCELLED
     return ReviewStatus.EXPIRED if review.expires_at <= now else ReviewStatus.OPEN
 
 
-def _decided_values(review: Review, decision: Decision) -> tuple[float, float]:
+def _decided_values(review: Review, decision: ReviewDecision) -> tuple[float, float]:
     """The value and the raw value of an approval; raises Invalid."""
     scale = versions.scale_of(review.grader_version_id)
     if decision.raw_value is not None:
@@ -189,7 +191,7 @@ def _decided_values(review: Review, decision: Decision) -> tuple[float, float]:
     return review.value, scale.raw_of(review.value) if review.raw_value is None else review.raw_value
 
 
-def _complete(review: Review, decision: Decision, now: datetime) -> None:
+def _complete(review: Review, decision: ReviewDecision, now: datetime) -> None:
     """Complete the run, store its score, and settle its completion's reward."""
     step = entry(STEP, review.run.attempt, "approved" if decision.keeps_preliminary else "adjusted", ended=now)
     transitions.advance(
@@ -201,10 +203,10 @@ def _complete(review: Review, decision: Decision, now: datetime) -> None:
         steps=appended(review.run.steps, step),
     )
     _score(review, decision, now).save(force_insert=True)
-    settling.settle({review.completion_id}, Facts())
+    settling.settle({review.completion_id}, TaskFactsCache())
 
 
-def _score(review: Review, decision: Decision, now: datetime) -> Score:
+def _score(review: Review, decision: ReviewDecision, now: datetime) -> Score:
     """Return the score of an approval. If the reviewer changed the value, the grader's is a dimension of weight 0, and
     its details are left out: they are about the grader's value."""
     assert review.decided_value is not None  # both are there after an approval
@@ -241,6 +243,6 @@ def _dimension(name: str, value: float, weight: float) -> dict[str, Any]:
     return {"name": name, "value": value, "weight": weight}
 
 
-def _saved(review: Review) -> Saved:
+def _saved(review: Review) -> SavedRun:
     run: WorkflowRun = review.run
-    return Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)
+    return SavedRun(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)

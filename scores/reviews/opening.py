@@ -15,13 +15,13 @@ from django.db.models import Q
 from autotune.core import ids
 from autotune.core.clock import database_now
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from graders.verdicts import Verdict
 from scores.engine import timeline, transitions, waits
-from scores.engine.call_results import Judged
+from scores.engine.call_results import JudgedRun
 from scores.models import Review, WorkflowRun
-from scores.states import ReviewStatus, RunStatus, WaitsFor
+from scores.states import ReviewStatus, RunStatus, WaitKind
 
 STEP: Final = "review"
 # After a late answer the run keeps the status `waiting`, now for a person: the table of transitions has no such entry.
@@ -30,12 +30,12 @@ _OPEN_TO_REVIEW = Q(status__in=transitions.sources(RunStatus.WAITING)) | Q(
 )
 
 
-def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) -> set[UUID]:
+def open(entries: Sequence[JudgedRun], grader_id: UUID, grader_version_id: UUID) -> set[UUID]:
     """Open a review for each run, with its verdict as the preliminary one, inside the caller's transaction.
 
     The first verdict on a run counts. Returns the runs that wait now; skips runs that have a verdict or are final.
     """
-    judged: dict[UUID, Judged] = {}
+    judged: dict[UUID, JudgedRun] = {}
     for entry in entries:
         judged.setdefault(entry.run.run_id, entry)
     runs = _locked(judged)
@@ -43,11 +43,13 @@ def open(entries: Sequence[Judged], grader_id: UUID, grader_version_id: UUID) ->
         return set()
     cancel(run.pk for run in runs)  # of an earlier attempt whose end did not cancel it: one open review per run
     now = database_now()
-    expires = now + waits.limit(WaitsFor.REVIEW)
+    expires = now + waits.limit(WaitKind.REVIEW)
     _wait([(run, judged[run.pk]) for run in runs], now, expires)
     reviews = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
     Review.objects.bulk_create(reviews)
-    outbox.emit(EventKind.REVIEW_REQUESTED, [Emitted(row.organization_id, row.pk, requested(row)) for row in reviews])
+    outbox.emit(
+        EventKind.REVIEW_REQUESTED, [EmittedEvent(row.organization_id, row.pk, requested(row)) for row in reviews]
+    )
     return {run.pk for run in runs}
 
 
@@ -79,11 +81,11 @@ def _locked(run_ids: Iterable[UUID]) -> list[WorkflowRun]:
     return list(runs.select_for_update(no_key=True))
 
 
-def _wait(runs: Sequence[tuple[WorkflowRun, Judged]], now: datetime, expires: datetime) -> None:
+def _wait(runs: Sequence[tuple[WorkflowRun, JudgedRun]], now: datetime, expires: datetime) -> None:
     for run, entry in runs:
         opened = timeline.entry(STEP, run.attempt, "requested", started=now, wake_at=expires)
         run.status, run.waits_for, run.wake_at, run.leased_until = (
-            RunStatus.WAITING, WaitsFor.REVIEW, expires, None,
+            RunStatus.WAITING, WaitKind.REVIEW, expires, None,
         )  # fmt: skip
         run.error_code, run.error_message, run.error_repeats = "", "", 0
         run.steps = timeline.appended(run.steps, *([entry.step] if entry.step else ()), opened)

@@ -28,7 +28,7 @@ DECIDED: Final = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReviewQueueCounts:
     """The counts of the review queue for one person.
 
     today   reviews that they decided since midnight UTC
@@ -62,7 +62,7 @@ def claim_next(
     return None
 
 
-def held_by(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
+def claimed_by(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQuerySet:
     """Return the reviews that the person holds now, the earliest claim first."""
     now = database_now()
     return _open(reviews, now).filter(claimed_by=by.user, claimed_until__gt=now).order_by("claimed_until", "pk")
@@ -79,18 +79,18 @@ def count_decidable(reviews: ReviewQuerySet, by: Reviewer) -> int:
     return _not_own(_open(reviews, database_now()), by).count()
 
 
-def progress(reviews: ReviewQuerySet, by: Reviewer) -> Progress:
+def progress(reviews: ReviewQuerySet, by: Reviewer) -> ReviewQueueCounts:
     """Count the open reviews, and those that the person decided today."""
     now = database_now()
     own = Q(pk=None) if by.administers else Q(completion__created_by=by.user)
-    held_by_others = Q(claimed_until__gt=now) & ~Q(claimed_by=by.user)
+    claimed_by_others = Q(claimed_until__gt=now) & ~Q(claimed_by=by.user)
     waiting = _open(reviews, now).aggregate(
-        left=Count("pk", filter=~own), own=Count("pk", filter=own), others=Count("pk", filter=~own & held_by_others)
+        left=Count("pk", filter=~own), own=Count("pk", filter=own), others=Count("pk", filter=~own & claimed_by_others)
     )
     midnight = datetime.combine(now.date(), time(), now.tzinfo)
     oldest = ids.first_of(midnight - timedelta(days=settings.REVIEW_DAYS + 1))  # those decided today are no older
     today = reviews.filter(pk__gte=oldest, status__in=DECIDED, decided_by=by.user, decided_at__gte=midnight).count()
-    return Progress(today, **waiting)
+    return ReviewQueueCounts(today, **waiting)
 
 
 def _free(reviews: ReviewQuerySet, by: Reviewer, now: datetime) -> ReviewQuerySet:

@@ -6,17 +6,12 @@ from msgspec import Meta
 
 from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
-from autotune.core.api.parsing import PublicId
 from autotune.core.errors import Invalid
-from scores.results.filters import GraderRef, TaskRef, Unit
-from scores.reviews.decisions import Decision
+from scores.results.filters import CompletionRef, GraderRef, TaskRef, Unit
+from scores.reviews.decisions import ReviewDecision
 from scores.states import ReviewStatus
 
 Explanation = Annotated[str, Meta(max_length=20_000)]
-
-
-class CompletionRef(PublicId):
-    kind = "comp"
 
 
 class ReviewQuery(PageQuery):
@@ -41,7 +36,7 @@ class DecisionBody(BodyStruct):
     explanation: Explanation | None = None
 
 
-def decision_of(body: DecisionBody) -> Decision:
+def decision_of(body: DecisionBody) -> ReviewDecision:
     """Return the decision of a body; raises Invalid for two different values, or for a rejection with a value."""
     value, named = body.value, "value"
     if value is None:
@@ -54,4 +49,4 @@ def decision_of(body: DecisionBody) -> Decision:
         named = "rawValue"
     if not body.approved and (value is not None or body.raw_value is not None):
         raise Invalid.field(f"/{named}", "mutually_exclusive", "A rejection has no value. Remove it, or approve.")
-    return Decision(body.approved, value, body.explanation or None, body.raw_value)
+    return ReviewDecision(body.approved, value, body.explanation or None, body.raw_value)

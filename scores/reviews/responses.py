@@ -8,11 +8,11 @@ from msgspec import UNSET, UnsetType
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from graders import versions
 from graders.scales import Scale
 from scores.models import Review
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.results.scores import DimensionOut, ScaleOut, scale_out
 from scores.reviews.opening import address
 from scores.states import ReviewStatus
@@ -86,12 +86,12 @@ def reviews_out(reviews: Sequence[Review]) -> list[ReviewOut]:
     return [ReviewOut(**_members(review, scales[review.grader_version_id])) for review in reviews]
 
 
-def detail_out(review: Review, sight: Sight) -> ReviewDetailOut:
+def detail_out(review: Review, sight: ViewerSight) -> ReviewDetailOut:
     """Return a review with the text that this reader may see; reads its completion and task unless they are loaded."""
     completion = review.completion
     sight.judges.meet_those_of([review])
     dimensions: Any = review.dimensions if sight.dimensions(review) else None
-    text, texts = Legible(review), Legible(completion)
+    text, texts = LegibleRow(review), LegibleRow(completion)
     reasoning, explanation = text.reasoning if sight.reasoning(review) else None, text.explanation
     prompt, messages, response = texts.prompt, texts.messages, texts.response
     return ReviewDetailOut(

@@ -13,30 +13,36 @@ from scores.intake import rescoring
 from scores.models import WorkflowRun
 from scores.states import RunStatus
 from scores.workflow_runs import cancelling, retrying, runs
-from scores.workflow_runs.requests import RetryRuns, RunQuery
-from scores.workflow_runs.responses import RescoreAnswer, RetriedOut, SkippedOut, WorkflowRunAnswer, WorkflowRunPage
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.requests import RetryWorkflowRuns, WorkflowRunQuery
+from scores.workflow_runs.responses import (
+    RescoreAnswer,
+    RetryResultOut,
+    SkippedRunsOut,
+    WorkflowRunAnswer,
+    WorkflowRunPage,
+)
+from scores.workflow_runs.runs import WorkflowRunFilter
 from tasks.models import Completion
 
 
-class RunsView(ApiView):
+class WorkflowRunsView(ApiView):
     @operation(
-        summary="List workflow runs", resource="workflow_runs", action="read", query=RunQuery,
+        summary="List workflow runs", resource="workflow_runs", action="read", query=WorkflowRunQuery,
         answers={200: WorkflowRunPage},
     )  # fmt: skip
-    def get(self, request: Request, query: RunQuery) -> WorkflowRunPage:
+    def get(self, request: Request, query: WorkflowRunQuery) -> WorkflowRunPage:
         """The newest first, unless sorted by `createdAt`. `code` finds runs by their failure. Runs that sleep or wait
         after a failed attempt have a code too; add `status=failed` to find only runs that have ended."""
         return runs.listed(self.principal, query)
 
 
-class RunView(ApiView):
+class WorkflowRunView(ApiView):
     @operation(summary="Read a workflow run", resource="workflow_runs", action="read", answers={200: WorkflowRunAnswer})
     def get(self, request: Request, run_id: UUID) -> WorkflowRunAnswer:
         return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
-class RetryRunView(ApiView):
+class WorkflowRunRetryView(ApiView):
     @operation(
         summary="Retry a failed workflow run", resource="workflow_runs", action="update",
         answers={200: WorkflowRunAnswer}, errors=(409,),
@@ -49,7 +55,7 @@ class RetryRunView(ApiView):
         return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
-class CancelRunView(ApiView):
+class WorkflowRunCancelView(ApiView):
     @operation(
         summary="Cancel a workflow run", resource="workflow_runs", action="update", answers={200: WorkflowRunAnswer},
         errors=(409,),
@@ -61,27 +67,27 @@ class CancelRunView(ApiView):
         return WorkflowRunAnswer(runs.read_run(self.principal, run_id))
 
 
-class RetryRunsView(ApiView):
+class WorkflowRunsRetryView(ApiView):
     # Each group of runs has a transaction of its own: `calls_out` keeps one from being held open around all of them.
     @operation(
-        summary="Retry failed workflow runs", resource="workflow_runs", action="update", body=RetryRuns,
-        answers={200: RetriedOut}, calls_out=True,
+        summary="Retry failed workflow runs", resource="workflow_runs", action="update", body=RetryWorkflowRuns,
+        answers={200: RetryResultOut}, calls_out=True,
     )  # fmt: skip
-    def post(self, request: Request, body: RetryRuns) -> RetriedOut:
+    def post(self, request: Request, body: RetryWorkflowRuns) -> RetryResultOut:
         """Retries all failed runs that match the filters, up to 10,000; requires at least one filter. `skipped` counts
         the runs that could not be retried, by reason; `more` is true if failed runs are left."""
-        chosen = RunFilter.of(body)
+        chosen = WorkflowRunFilter.of(body)
         if not chosen:
             offered = "completionId, graderId, taskId, status, code"
             raise Invalid.field("", "missing_field", f"Send at least one of {offered}.")
         runs.require_known(self.principal, chosen, "/")
         failed = replace(chosen, status=RunStatus.FAILED)
         outcome = retrying.retry_all(failed.apply(WorkflowRun.objects.allowed(self.principal, "update")))
-        skipped = [SkippedOut(code, count) for code, count in sorted(outcome.skipped.items())]
-        return RetriedOut(outcome.retried, skipped, outcome.more)
+        skipped = [SkippedRunsOut(code, count) for code, count in sorted(outcome.skipped.items())]
+        return RetryResultOut(outcome.retried, skipped, outcome.more)
 
 
-class RescoreView(ApiView):
+class CompletionRescoreView(ApiView):
     @operation(
         summary="Score a completion again", resource="completions", action="create", answers={202: RescoreAnswer},
         errors=(409,),

@@ -11,8 +11,8 @@ from django.db import transaction
 
 from autotune.core.errors import Conflict
 from scores.engine import recording
-from scores.engine.materials import Facts
-from scores.engine.statements import Saved
+from scores.engine.materials import TaskFactsCache
+from scores.engine.statements import SavedRun
 from scores.models import WorkflowRun
 from scores.reviews import opening
 from scores.states import FINAL, RunStatus
@@ -33,16 +33,16 @@ def cancel(run_id: UUID) -> None:
 
 def cancel_all(run_ids: Collection[UUID]) -> int:
     """Fail the unfinished runs, each group of them in a transaction of its own. Returns how many."""
-    ordered_ids, facts, total = sorted(run_ids), Facts(), 0
+    ordered_ids, facts, total = sorted(run_ids), TaskFactsCache(), 0
     for at in range(0, len(ordered_ids), AT_ONCE):
         total += _cancel(ordered_ids[at : at + AT_ONCE], facts)
     return total
 
 
-def _cancel(run_ids: Collection[UUID], facts: Facts) -> int:
+def _cancel(run_ids: Collection[UUID], facts: TaskFactsCache) -> int:
     with transaction.atomic():
         unfinished = WorkflowRun.objects.filter(pk__in=run_ids).exclude(status__in=FINAL)
-        runs = [Saved(*row) for row in unfinished.values_list(*_SAVED)]
+        runs = [SavedRun(*row) for row in unfinished.values_list(*_SAVED)]
         if not runs:
             return 0
         ended = recording.fail(runs, "cancelled", MESSAGE, facts, step="cancel")

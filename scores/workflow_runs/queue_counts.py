@@ -8,16 +8,16 @@ from uuid import UUID
 
 from django.db.models import Count, Max, Min
 
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import FINAL, RunStatus
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.runs import WorkflowRunFilter
 
 COUNTED: Final = 10_000  # beyond it a count is `10,000+`
 UNFINISHED: Final = tuple(status for status in RunStatus if status not in FINAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CappedCount:
     """A count. `more`: there are more than were counted."""
 
     number: int
@@ -31,7 +31,7 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Queue:
+class GraderQueue:
     """The unfinished runs of one grader. `oldest`: when the oldest of them was created."""
 
     grader_id: UUID
@@ -44,7 +44,7 @@ class Queue:
 
 
 @dataclass(slots=True)
-class Letters:
+class DeadLetters:
     """The dead letters of one code: how many runs failed with it, when the last one did, and by grader."""
 
     code: str
@@ -53,54 +53,56 @@ class Letters:
     graders: dict[UUID, int] = field(default_factory=dict)
 
 
-def counted(runs: RunQuerySet, most: int = COUNTED) -> Counted:
+def counted(runs: WorkflowRunQuerySet, most: int = COUNTED) -> CappedCount:
     """Count the runs, up to `most`: the database stops there."""
     number = runs.order_by()[: most + 1].count()
-    return Counted(min(number, most), number > most)
+    return CappedCount(min(number, most), number > most)
 
 
-def whatever_state(runs: RunQuerySet, chosen: RunFilter) -> RunQuerySet:
+def whatever_state(runs: WorkflowRunQuerySet, chosen: WorkflowRunFilter) -> WorkflowRunQuerySet:
     """Return the runs that match the filters, in any state; all counts of a page use this one filter."""
     return replace(chosen, status=None).apply(runs)
 
 
-def by_status(queues: Iterable[Queue], failed: RunQuerySet) -> Mapping[str, Counted]:
+def by_status(queues: Iterable[GraderQueue], failed: WorkflowRunQuerySet) -> Mapping[str, CappedCount]:
     """Count the runs of each state, from the graders' queues. Completed runs are not counted: most runs are
     completed, and no index separates them."""
     queue_list = list(queues)
-    numbers = {str(status): Counted(sum(queue.numbers[status] for queue in queue_list)) for status in UNFINISHED}
+    numbers = {str(status): CappedCount(sum(queue.numbers[status] for queue in queue_list)) for status in UNFINISHED}
     return {**numbers, RunStatus.FAILED.value: counted(failed)}
 
 
-def by_grader(others: RunQuerySet) -> list[Queue]:
+def by_grader(others: WorkflowRunQuerySet) -> list[GraderQueue]:
     """Return the queues of the graders that have work, the longest first."""
     unfinished = others.filter(status__in=UNFINISHED).order_by()
     rows = unfinished.values_list("grader_id", "status").annotate(number=Count("pk"), oldest=Min("created_at"))
-    queues: dict[UUID, Queue] = {}
+    queues: dict[UUID, GraderQueue] = {}
     for grader_id, status, number, oldest in rows:
-        queue = queues.setdefault(grader_id, Queue(grader_id))
+        queue = queues.setdefault(grader_id, GraderQueue(grader_id))
         queue.numbers[status] = number
         queue.oldest = oldest if queue.oldest is None else min(queue.oldest, oldest)
     return sorted(queues.values(), key=lambda queue: -queue.length)
 
 
-def dead_letters(runs: RunQuerySet, chosen: RunFilter) -> list[Letters]:
+def dead_letters(runs: WorkflowRunQuerySet, chosen: WorkflowRunFilter) -> list[DeadLetters]:
     """Return the failed runs by code, the most frequent code first."""
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs).order_by()
     rows = failed.values_list("error_code", "grader_id").annotate(number=Count("pk"), last=Max("completed_at"))
-    groups: dict[str, Letters] = {}
+    groups: dict[str, DeadLetters] = {}
     for code, grader_id, number, last in rows:
-        group = groups.setdefault(code, Letters(code))
+        group = groups.setdefault(code, DeadLetters(code))
         group.number += number
         group.graders[grader_id] = number
         group.last = _later(group.last, last)
     return sorted(groups.values(), key=lambda group: -group.number)
 
 
-def graders_of(groups: Iterable[Queue | Letters]) -> set[UUID]:
+def graders_of(groups: Iterable[GraderQueue | DeadLetters]) -> set[UUID]:
     """Return every grader of the groups."""
     return {
-        grader for group in groups for grader in (group.graders if isinstance(group, Letters) else [group.grader_id])
+        grader
+        for group in groups
+        for grader in (group.graders if isinstance(group, DeadLetters) else [group.grader_id])
     }
 
 

@@ -6,25 +6,13 @@ from msgspec import Meta
 
 from autotune.core.api.operations import BodyStruct
 from autotune.core.api.pagination import PageQuery
-from autotune.core.api.parsing import PublicId
+from scores.results.filters import CompletionRef, GraderRef, TaskRef
 
 RunStatusName = Literal["pending", "running", "sleeping", "waiting", "completed", "failed"]
 Code = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
-class CompletionRef(PublicId):
-    kind = "comp"
-
-
-class GraderRef(PublicId):
-    kind = "grader"
-
-
-class TaskRef(PublicId):
-    kind = "task"
-
-
-class RunQuery(PageQuery):
+class WorkflowRunQuery(PageQuery):
     """Filters of the list of runs. `code` is that of the last failed attempt, or of the run once it is `failed`."""
 
     completion_id: CompletionRef | None = None
@@ -34,7 +22,7 @@ class RunQuery(PageQuery):
     code: Code | None = None
 
 
-class RetryRuns(BodyStruct):
+class RetryWorkflowRuns(BodyStruct):
     """The failed runs to retry, by at least one filter; `status` can only be `failed`."""
 
     completion_id: CompletionRef | None = None

@@ -7,22 +7,22 @@ from typing import Final
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from autotune.core.pages import sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.results.scores import ScoreOut
-from scores.results.waiting_reasons import Wait
+from scores.results.waiting_reasons import WaitExplanation
 from scores.results.waiting_responses import WaitingForOut
 from scores.states import RunStatus
 from scores.workflow_runs import steps
-from scores.workflow_runs.steps import Step
+from scores.workflow_runs.steps import RunStep
 
 MESSAGE_UNREADABLE: Final = "The message of the failure is stored and cannot be decrypted."
 
 
-class RunErrorOut(ApiStruct):
+class WorkflowRunErrorOut(ApiStruct):
     """Why a run failed. The message ends with what to change; `fault` is grader, caller or platform."""
 
     code: str
@@ -30,7 +30,7 @@ class RunErrorOut(ApiStruct):
     fault: failure_codes.Fault
 
 
-class StepOut(ApiStruct):
+class WorkflowRunStepOut(ApiStruct):
     """One step of a run's timeline. `wakeAt`: until when the run slept or waited after it."""
 
     step: str
@@ -57,8 +57,8 @@ class WorkflowRunOut(ApiStruct):
     started_at: str | None
     completed_at: str | None
     result: ScoreOut | None
-    error: RunErrorOut | None
-    steps: list[StepOut]
+    error: WorkflowRunErrorOut | None
+    steps: list[WorkflowRunStepOut]
     waiting_for: WaitingForOut | None = None
 
 
@@ -71,18 +71,18 @@ class WorkflowRunPage(ApiStruct):
     pagination: Pagination
 
 
-class SkippedOut(ApiStruct):
+class SkippedRunsOut(ApiStruct):
     """How many runs were not retried, with the code of the reason."""
 
     code: str
     count: int
 
 
-class RetriedOut(ApiStruct):
+class RetryResultOut(ApiStruct):
     """`more`: the request reached its limit, and failed runs are left; send it again."""
 
     retried: int
-    skipped: list[SkippedOut]
+    skipped: list[SkippedRunsOut]
     more: bool
 
 
@@ -90,7 +90,9 @@ class RescoreAnswer(ApiStruct):
     workflow_run_ids: list[str]
 
 
-def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait | None = None) -> WorkflowRunOut:
+def run_out(
+    run: WorkflowRun, result: ScoreOut | None, sight: ViewerSight, wait: WaitExplanation | None = None
+) -> WorkflowRunOut:
     """Return a run as this reader may see it; `sight` has met the grader of a failed run. `wait`: if unfinished."""
     return WorkflowRunOut(
         id=run.public_id,
@@ -109,25 +111,27 @@ def run_out(run: WorkflowRun, result: ScoreOut | None, sight: Sight, wait: Wait 
     )
 
 
-def error_of(run: WorkflowRun, sight: Sight) -> RunErrorOut | None:
+def error_of(run: WorkflowRun, sight: ViewerSight) -> WorkflowRunErrorOut | None:
     """Return the error of a failed run; None for any other, even after failed attempts."""
     if run.status != RunStatus.FAILED:
         return None
     return error_out(run.error_code, run, sight)
 
 
-def error_out(code: str, run: WorkflowRun | None, sight: Sight) -> RunErrorOut:
+def error_out(code: str, run: WorkflowRun | None, sight: ViewerSight) -> WorkflowRunErrorOut:
     """Return a failure as this reader may see it: the run's message, if they may read it, and what to change."""
     own_message = ""
     if run is not None and sight.failure(code, run.grader_id):
-        text = Legible(run)
+        text = LegibleRow(run)
         own_message = MESSAGE_UNREADABLE if (message := text.error_message) is None and text.unreadable else message
-    return RunErrorOut(code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code))
+    return WorkflowRunErrorOut(
+        code, sentences.joined(own_message, failure_codes.advice(code)), failure_codes.fault(code)
+    )
 
 
-def step_outs(run_steps: Sequence[Step]) -> list[StepOut]:
+def step_outs(run_steps: Sequence[RunStep]) -> list[WorkflowRunStepOut]:
     return [
-        StepOut(
+        WorkflowRunStepOut(
             step.step, step.attempt, _wire(step.started_at), _wire(step.ended_at), step.outcome, _wire(step.wake_at)
         )
         for step in run_steps

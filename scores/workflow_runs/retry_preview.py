@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.states import RunStatus
 from scores.workflow_runs import retrying
-from scores.workflow_runs.queue_counts import Counted, counted
+from scores.workflow_runs.queue_counts import CappedCount, counted
 
 LOOKED_AT: Final = 300  # the oldest ones: as many as one transaction of a retry takes
 
 
 @dataclass(slots=True)
-class Preview:
+class RetryPreview:
     """How many failed runs there are, and how many of the first `looked_at` can be retried.
 
     refused  codes of retrying.REFUSALS, among those that were checked
     """
 
-    failed: Counted
+    failed: CappedCount
     looked_at: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
@@ -34,9 +34,9 @@ class Preview:
         return not self.failed.more and self.failed.number <= self.looked_at
 
 
-def preview(runs: RunQuerySet) -> Preview:
+def preview(runs: WorkflowRunQuerySet) -> RetryPreview:
     """Preview what `retrying.retry_all` would do with the failed runs of a queryset."""
     failed = runs.filter(status=RunStatus.FAILED)
     first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:LOOKED_AT])
     refused = Counter(retrying.refused(first).values())
-    return Preview(counted(failed), len(first), refused)
+    return RetryPreview(counted(failed), len(first), refused)

@@ -22,7 +22,7 @@ from graders.states import GraderStatus
 from scores.engine import settling, wakeups
 from scores.engine.timeline import appended, entry
 from scores.models import Reward, WorkflowRun
-from scores.states import Purpose, RunStatus
+from scores.states import RunPurpose, RunStatus
 from tasks.models import Completion, Task
 
 AT_ONCE: Final = 300  # runs of one transaction
@@ -36,7 +36,7 @@ REFUSALS: Final = {
 
 
 @dataclass(slots=True)
-class Retried:
+class RetryResult:
     """The result of a retry by filter. `skipped`: codes of REFUSALS; `more`: failed runs are left beyond MOST."""
 
     retried: int = 0
@@ -54,9 +54,9 @@ def retry(run_id: UUID) -> None:
             raise Conflict(REFUSALS[code], code=code)
 
 
-def retry_all(runs: QuerySet[WorkflowRun], *, most: int = MOST) -> Retried:
+def retry_all(runs: QuerySet[WorkflowRun], *, most: int = MOST) -> RetryResult:
     """Retry the failed runs of a queryset, each group of them in a transaction of its own."""
-    result = Retried()
+    result = RetryResult()
     failed = runs.filter(status=RunStatus.FAILED).order_by("pk")
     rest = failed
     while result.retried < most:
@@ -81,7 +81,7 @@ def _begin_anew(run_ids: Collection[UUID]) -> dict[UUID, str]:
     retryable = [run for run in runs if run.pk not in refusals]
     if retryable:
         _make_due(retryable)
-        scoring = {run.completion_id for run in retryable if run.purpose == Purpose.SCORE}
+        scoring = {run.completion_id for run in retryable if run.purpose == RunPurpose.SCORE}
         Reward.objects.filter(completion_id__in=scoring, value=None).delete()
         wakeups.on_commit({run.grader_id for run in retryable})
     return refusals

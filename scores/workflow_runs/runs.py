@@ -11,21 +11,21 @@ from autotune.core.api import pagination
 from autotune.core.errors import NotFound
 from graders.models import Grader
 from scores.models import Score, WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.results import scores as score_results
 from scores.results import waiting_reasons
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.states import RunStatus
-from scores.workflow_runs.requests import RetryRuns, RunQuery
+from scores.workflow_runs.requests import RetryWorkflowRuns, WorkflowRunQuery
 from scores.workflow_runs.responses import WorkflowRunOut, WorkflowRunPage, run_out
 from tasks.models import Completion, PanelMember, Task
 
-ORDER = pagination.Order("workflow-runs", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
+ORDER = pagination.SortOrder("workflow-runs", {"createdAt": "id"})  # ids are UUIDv7: their order is that of creation
 MAX_TASKS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class RunFilter:
+class WorkflowRunFilter:
     """A filter of runs by completion, grader, task, status and failure code."""
 
     completion: UUID | None = None
@@ -35,15 +35,15 @@ class RunFilter:
     code: str | None = None
 
     @classmethod
-    def of(cls, filters: RunQuery | RetryRuns) -> "RunFilter":
+    def of(cls, filters: WorkflowRunQuery | RetryWorkflowRuns) -> "WorkflowRunFilter":
         references = (filters.completion_id, filters.grader_id, filters.task_id)
         completion, grader, task = (reference.uuid if reference else None for reference in references)
         return cls(completion, grader, task, filters.status, filters.code)
 
     def __bool__(self) -> bool:
-        return self != RunFilter()
+        return self != WorkflowRunFilter()
 
-    def apply(self, queryset: RunQuerySet) -> RunQuerySet:
+    def apply(self, queryset: WorkflowRunQuerySet) -> WorkflowRunQuerySet:
         """Return the runs that match all of the filters.
 
         Runs have no index by task or grader (each would cost every save); completions have one by task. With a filter
@@ -74,9 +74,9 @@ class RunFilter:
         return tasks if len(tasks) <= MAX_TASKS else None
 
 
-def listed(principal: Principal, query: RunQuery) -> WorkflowRunPage:
+def listed(principal: Principal, query: WorkflowRunQuery) -> WorkflowRunPage:
     """Return a page of the runs that match the filters, with their scores: one query more than the page's own."""
-    chosen = RunFilter.of(query)
+    chosen = WorkflowRunFilter.of(query)
     require_known(principal, chosen, "?")
     matching_runs = chosen.apply(visible(principal))
     rows, page = pagination.page(matching_runs, query, ORDER, owner=principal.organization.pk)
@@ -92,19 +92,19 @@ def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRu
     """Return the runs as this caller sees them."""
     visible_scores = Score.objects.live().visible_to(principal).defer("details")
     scores = list(visible_scores.filter(run_id__in=[run.pk for run in rows]))
-    sight = Sight.of(principal)
+    sight = ViewerSight.of(principal)
     sight.judges.meet(run.grader_id for run in rows if run.status == RunStatus.FAILED)
     results = {score.run_id: out for score, out in zip(scores, score_results.shapes(scores, sight), strict=True)}
     waits = waiting_reasons.of_runs(rows)
     return [run_out(run, results.get(run.pk), sight, waits.get(run.pk)) for run in rows]
 
 
-def visible(principal: Principal) -> RunQuerySet:
+def visible(principal: Principal) -> WorkflowRunQuerySet:
     """Return the runs that the principal may read."""
     return WorkflowRun.objects.visible_to(principal)
 
 
-def require_known(principal: Principal, chosen: RunFilter, prefix: str) -> None:
+def require_known(principal: Principal, chosen: WorkflowRunFilter, prefix: str) -> None:
     """Check that the caller can see what the filters name; raises NotFound with a pointer.
 
     prefix  of the pointer: `?` for parameters, `/` for members of a body

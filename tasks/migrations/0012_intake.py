@@ -11,7 +11,7 @@ from django.db import migrations, models
 import autotune.core.crypto.fields
 from autotune.core.crypto.encryption import Undecryptable
 from tasks import versions
-from tasks.panels import Seat
+from tasks.panels import PanelSeat
 
 READER_ROWS = models.Q(held_out=False, source__in=("api", "manual", "telemetry"))
 
@@ -29,7 +29,7 @@ def key_digests(apps: Any, schema_editor: Any) -> None:
     version, member = apps.get_model("tasks", "TaskVersion"), apps.get_model("tasks", "PanelMember")
     for row in version.objects.order_by("pk").iterator(chunk_size=500):
         panel = member.objects.filter(task_version=row.pk).order_by("position")
-        seats = [Seat(*values) for values in panel.values_list("grader_id", "weight", "part")]
+        seats = [PanelSeat(*values) for values in panel.values_list("grader_id", "weight", "part")]
         with suppress(Undecryptable):
             digest = versions.digest(row.organization_id, row.content, seats, row.aggregation)
             version.objects.filter(pk=row.pk).update(digest=digest)

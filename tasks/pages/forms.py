@@ -14,7 +14,7 @@ from tasks.pages.pickers import Choices
 from tasks.pages.sentences import plain
 from tasks.pages.spans import SpanField
 from tasks.requests import MAX_PANEL
-from tasks.states import Aggregation, Part
+from tasks.states import Aggregation, PanelPart
 
 SPARE: Final = 3  # empty rows at the end of the panel
 AGGREGATION_LABELS: Final = {
@@ -27,16 +27,16 @@ AGGREGATION_LABELS: Final = {
 }
 
 
-class TextField(forms.CharField):
+class VerbatimField(forms.CharField):
     """A field that keeps text as it was typed. It converts line ends to LF, since browsers always send CR LF."""
 
     def clean(self, value: Any) -> str:
         return super().clean(_plain(value) if isinstance(value, str) else value)
 
 
-def _text(label: str, rows: int = 0, **more: Any) -> TextField:
+def _text(label: str, rows: int = 0, **more: Any) -> VerbatimField:
     widget = forms.Textarea(attrs={"rows": rows}) if rows else forms.TextInput()
-    return TextField(label=label, widget=widget, strip=False, **more)
+    return VerbatimField(label=label, widget=widget, strip=False, **more)
 
 
 def _plain(text: str) -> str:
@@ -182,7 +182,7 @@ class TaskForm(BodyForm):
         return {
             "graderId": cleaned[f"grader_{at}"],
             "weight": 1.0 if weight is None else weight,
-            "part": cleaned[f"part_{at}"] or str(Part.SCORING),
+            "part": cleaned[f"part_{at}"] or str(PanelPart.SCORING),
         }
 
     def _chosen(self) -> list[int]:
@@ -211,7 +211,7 @@ def _row_fields(at: int, choices: Choices) -> dict[str, forms.Field]:
             widget=forms.NumberInput(attrs={"step": "any", "min": 0, "max": 1, "placeholder": "1"}),
         ),
         f"part_{at}": forms.ChoiceField(
-            label="Part", required=False, choices=[(str(part), str(part)) for part in Part]
+            label="Part", required=False, choices=[(str(part), str(part)) for part in PanelPart]
         ),
     }  # fmt: skip
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from autotune.core import ids
-from autotune.core.crypto.fields import Legible
+from autotune.core.crypto.fields import LegibleRow
 from tasks import panels
 from tasks.models import Task
 from tasks.responses import NOTHING, content_of
@@ -38,7 +38,7 @@ def initial_values(task: Task | None, grader: str) -> dict[str, Any]:
     }
     return {
         **_settings(task), **panel,
-        "name": task.name, "description": task.description, "metadata": _json(Legible(task).metadata or None),
+        "name": task.name, "description": task.description, "metadata": _json(LegibleRow(task).metadata or None),
         "system_prompt": content["systemPrompt"], "prompt_template": content["promptTemplate"],
         "response_schema": _json(content["responseSchema"]), "model__name": members.get("name"),
         "model__provider": members.get("provider"), "model__params": _json(members.get("params")),

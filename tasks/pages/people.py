@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from autotune.access import policy
-from autotune.access.frame.people import Names
+from autotune.access.frame.people import EmailAddresses
 from autotune.access.models import User
 from autotune.access.principal import Principal
 from autotune.core import ids
@@ -14,4 +14,4 @@ def called(principal: Principal, person: User | UUID) -> str:
     pk = person if isinstance(person, UUID) else person.pk
     if pk != principal.user.pk and policy.reach(principal, "members", "read") is None:
         return ids.encode("user", pk)
-    return Names(principal, [pk]).of(pk)
+    return EmailAddresses(principal, [pk]).of(pk)

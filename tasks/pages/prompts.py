@@ -16,23 +16,23 @@ MOST_FILLED: Final = 100_000  # characters of a preview
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TemplatePart:
     """A part of a template; `variable` is the name if the part is a variable."""
 
     text: str
     variable: str = ""
 
 
-def parts(template: str) -> list[Part]:
+def parts(template: str) -> list[TemplatePart]:
     """Split the template into parts. The text after the first MOST_MARKED variables is one part."""
     pieces, position = [], 0
     for match in islice(templates.VARIABLE.finditer(template), MOST_MARKED):
-        pieces += [Part(template[position : match.start()]), Part(match[0], match[1])]
+        pieces += [TemplatePart(template[position : match.start()]), TemplatePart(match[0], match[1])]
         position = match.end()
-    return [part for part in (*pieces, Part(template[position:])) if part.text]
+    return [part for part in (*pieces, TemplatePart(template[position:])) if part.text]
 
 
-def filled(template: str, samples: Mapping[str, str]) -> tuple[list[Part], bool]:
+def filled(template: str, samples: Mapping[str, str]) -> tuple[list[TemplatePart], bool]:
     """Fill the template with the samples. Return the parts of the prompt, and whether they are all of it.
 
     A variable without a sample stays as it is. The input was not checked yet, so only the beginning of a long template
@@ -41,7 +41,7 @@ def filled(template: str, samples: Mapping[str, str]) -> tuple[list[Part], bool]
     pieces, remaining = [], MOST_FILLED
     for part in parts(template[:PREVIEWED]):
         text = samples.get(part.variable) or part.text
-        pieces.append(Part(text[:remaining], part.variable))
+        pieces.append(TemplatePart(text[:remaining], part.variable))
         remaining -= len(text)
         if remaining <= 0:
             break
@@ -49,7 +49,7 @@ def filled(template: str, samples: Mapping[str, str]) -> tuple[list[Part], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class PreviewVariable:
     """A variable and the value that the preview gives it."""
 
     name: str
@@ -60,7 +60,7 @@ class Sample:
         return f"{SAMPLE}{self.name}"
 
 
-def samples(template: str, field_values: Mapping[str, str]) -> list[Sample]:
+def samples(template: str, field_values: Mapping[str, str]) -> list[PreviewVariable]:
     """Return the template's variables with the values that were typed for them."""
     names = templates.variables(template[:PREVIEWED])[:MOST_SHOWN]
-    return [Sample(name, field_values.get(f"{SAMPLE}{name}", "")[:SAMPLED]) for name in names]
+    return [PreviewVariable(name, field_values.get(f"{SAMPLE}{name}", "")[:SAMPLED]) for name in names]

@@ -21,7 +21,7 @@ from tasks.requests import TaskPatch
 HAS_COMPLETIONS: Final = "has_completions"
 
 
-class NameForm(forms.Form):
+class TaskDeletionForm(forms.Form):
     """The form in which a person types the task's name to confirm the deletion."""
 
     name = forms.CharField(
@@ -44,7 +44,7 @@ def delete(request: PageRequest, task_id: UUID) -> HttpResponseBase:
     """Delete a task, after the person has typed its name. A task with completions can only be archived."""
     acting.concerns("tasks", "delete", ids.encode("task", task_id))
     task = find_for(Task.objects.all(), request.principal, task_id, "delete", "task")
-    form, error = NameForm(request.POST if request.method == "POST" else None, task), None
+    form, error = TaskDeletionForm(request.POST if request.method == "POST" else None, task), None
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(request, lambda: definitions.delete(task), toast="Task deleted.")

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.frame.navigation import crumbs
-from autotune.access.frame.people import Names
+from autotune.access.frame.people import EmailAddresses
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core import ids
@@ -31,7 +31,7 @@ MOST_OFFERED: Final = 200  # versions to compare with
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TaskVersionRow:
     """A version in the list. `maker` is '' if it was not recorded; `changed` is None for the first version."""
 
     version: TaskVersion
@@ -100,23 +100,23 @@ def shown(request: PageRequest, task_id: UUID, version_id: UUID, other_id: UUID 
         "choices": [(ids.encode("taskv", pk), number) for pk, number in reversed(numbers.items()) if pk != version.pk][
             :MOST_OFFERED
         ],
-        "maker": Names(request.principal, [version.created_by_id]).of(version.created_by_id),
+        "maker": EmailAddresses(request.principal, [version.created_by_id]).of(version.created_by_id),
     }
     return render(request, "tasks/version.html", context)
 
 
-def _rows(principal: Principal, chain: Sequence[TaskVersion], *, shown: int, first: int) -> list[Row]:
+def _rows(principal: Principal, chain: Sequence[TaskVersion], *, shown: int, first: int) -> list[TaskVersionRow]:
     """The first `shown` versions of the chain, newest first, each compared with the next in the chain."""
-    names = Names(principal, [version.created_by_id for version in chain[:shown]])
+    names = EmailAddresses(principal, [version.created_by_id for version in chain[:shown]])
     rows = []
     for at, version in enumerate(chain[:shown]):
         previous = chain[at + 1] if at + 1 < len(chain) else None
         changed = diffs.names(previous, version) if previous else None
-        rows.append(Row(version, first - at, names.of(version.created_by_id), changed, previous))
+        rows.append(TaskVersionRow(version, first - at, names.of(version.created_by_id), changed, previous))
     return rows
 
 
-def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID, str]) -> diffs.Change | None:
+def _change(other: TaskVersion | None, version: TaskVersion, names: Mapping[UUID, str]) -> diffs.VersionChange | None:
     """The change from the older of the two versions to the newer."""
     if other is None:
         return None

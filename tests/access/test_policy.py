@@ -135,16 +135,16 @@ def test_a_key_does_no_more_than_the_persons_membership_does_now(principal_of):
         Role.objects.get(organization=None, name=name)
         for name in ("organization_admin", "training_operator", "grader_owner")
     )
-    keyed = Principal(person.organization, admins, person.user, held=person.role.permissions)
+    keyed = Principal(person.organization, admins, person.user, membership_grants=person.role.permissions)
     assert keyed.grants == {**person.grants, ("listed_graders", "read"): "all"}  # what owners list is open
-    both = Principal(person.organization, operators, person.user, held=person.role.permissions)
+    both = Principal(person.organization, operators, person.user, membership_grants=person.role.permissions)
     assert policy.reach(both, "tasks", "read") == "organization"
     assert policy.reach(both, "tasks", "create") is None
     assert policy.reach(both, "exports", "read") is None
     assert policy.reach(both, "listed_graders", "read") is not None
-    narrow = Principal(person.organization, owners, person.user, held=admins.permissions)
+    narrow = Principal(person.organization, owners, person.user, membership_grants=admins.permissions)
     assert policy.reach(narrow, "endpoint_graders", "delete") == "own"
-    none = Principal(person.organization, owners, person.user, held=[])
+    none = Principal(person.organization, owners, person.user, membership_grants=[])
     assert none.grants == {}
 
 

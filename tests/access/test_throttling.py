@@ -7,7 +7,7 @@ import pytest
 from autotune.access import jobs
 from autotune.access.models import Throttle
 from autotune.access.throttling import rates
-from autotune.access.throttling.rates import Allowance, Rate
+from autotune.access.throttling.rates import Rate, ThrottleDecision
 from autotune.core.clock import database_now
 from tests.support.concurrency import together
 
@@ -61,11 +61,11 @@ def test_refusals_cost_nothing(db):
 
 def test_it_says_what_is_left_and_when_more_comes(db):
     first, second = rates.check("key:a", SLOW), rates.check("key:a", SLOW)
-    assert first == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
+    assert first == ThrottleDecision(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
     assert (second.remaining, second.reset_s) == (3, 120)
     admitted("key:a", SLOW, 3)
     refused = rates.check("key:a", SLOW)
-    assert refused == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
+    assert refused == ThrottleDecision(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)

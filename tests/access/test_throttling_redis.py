@@ -9,7 +9,7 @@ from django.conf import settings as configured
 
 from autotune.access.models import Throttle
 from autotune.access.throttling import rates
-from autotune.access.throttling.rates import Allowance, Rate
+from autotune.access.throttling.rates import Rate, ThrottleDecision
 from autotune.core import redis as ours
 from tests.support.concurrency import together
 
@@ -32,8 +32,8 @@ def test_it_counts_without_the_database(subject, client):
     """No database is to be had in this test."""
     found = [rates.check(subject, SLOW) for _ in range(6)]
     assert [one.admitted for one in found] == [True] * 5 + [False]
-    assert found[0] == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
-    assert found[-1] == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
+    assert found[0] == ThrottleDecision(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
+    assert found[-1] == ThrottleDecision(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
     assert 299_000 <= client.pttl(f"autotune:throttle:{subject}") <= 300_000
 
 

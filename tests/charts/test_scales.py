@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from autotune.charts.scales import (
-    Scale,
+    AxisScale,
     alike,
     exact,
     inner_ticks,
@@ -97,8 +97,8 @@ def test_labels_of_ticks_have_the_same_decimals_and_magnitude():
 
 
 def test_a_scale_is_straight_and_bears_a_single_value():
-    assert Scale(0, 10, 100, 0)(2.5) == 75
-    assert Scale(3, 3, 0, 100)(3) == 50
+    assert AxisScale(0, 10, 100, 0)(2.5) == 75
+    assert AxisScale(3, 3, 0, 100)(3) == 50
 
 
 def test_a_quantile_lies_within_its_bucket():

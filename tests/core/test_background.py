@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError
 
 from autotune.core import background
-from autotune.core.background import Loop, survived
+from autotune.core.background import BackgroundLoop, survived
 from tests.support.concurrency import until
 
 logger = logging.getLogger("tests.background")
@@ -22,7 +22,7 @@ def start():
     loops = []
 
     def run(step, *, name="test-loop", **options):
-        loop = Loop(name, step, action="the test", logger=logger, **options)
+        loop = BackgroundLoop(name, step, action="the test", logger=logger, **options)
         loop.start()
         loops.append(loop)
         return loop
@@ -80,7 +80,7 @@ def test_a_wake_up_during_a_pass_starts_another_pass(start):
 
 def test_waking_starts_a_thread_where_none_is_alive():
     passes = []
-    loop = Loop("test-loop", lambda: passes.append(1), action="the test", logger=logger)
+    loop = BackgroundLoop("test-loop", lambda: passes.append(1), action="the test", logger=logger)
     assert not loop.is_running
     loop.wake()
     until(lambda: passes)
@@ -142,7 +142,7 @@ def test_a_step_may_end_its_own_loop():
         loop.stop()
         return 0.0
 
-    loop = Loop("test-loop", step, action="the test", logger=logger)
+    loop = BackgroundLoop("test-loop", step, action="the test", logger=logger)
     loop.start()
     loop.join()
     assert (passes, loop.is_running) == ([1], False)
@@ -163,7 +163,7 @@ def test_the_context_of_the_thread_surrounds_all_passes():
             loop.stop()
         return 0.0
 
-    loop = Loop("test-loop", step, action="the test", logger=logger, around=around)
+    loop = BackgroundLoop("test-loop", step, action="the test", logger=logger, around=around)
     loop.start()
     loop.join()
     assert order == ["enter", "pass", "pass", "leave"]
@@ -191,7 +191,7 @@ def test_the_connection_is_released_between_passes_unless_the_loop_keeps_it(monk
         loop.stop() if len(passes) == 3 else loop.wake()
         return returned
 
-    loop = Loop("test-loop", step, action="the test", logger=logger, keeps_connection=keeps)
+    loop = BackgroundLoop("test-loop", step, action="the test", logger=logger, keeps_connection=keeps)
     loop.start()
     loop.join()
     assert closing.count == closed
@@ -204,7 +204,7 @@ def test_a_pass_that_fails_releases_even_a_connection_that_is_kept(monkeypatch):
         loop.stop()
         raise ZeroDivisionError
 
-    loop = Loop("test-loop", step, action="the test", logger=logger, keeps_connection=True)
+    loop = BackgroundLoop("test-loop", step, action="the test", logger=logger, keeps_connection=True)
     loop.start()
     loop.join()
     assert closing.count == 1

@@ -6,7 +6,7 @@ import pytest
 
 from autotune.core import ids
 from scores.engine import settling
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.models import Reward, Score
 from tests.factories import RunFactory, ScoreFactory, TaskFactory, public
 from tests.support.answering import answered
@@ -27,7 +27,7 @@ def task(api):
         run = RunFactory(completion=answered(task, "2 + 2?", response, value), status="completed")
         map_id = None if calibrated_value is None else ids.new()
         ScoreFactory(run=run, value=value, calibrated_value=calibrated_value, calibrated_map_id=map_id, reward=False)
-    settling.settle(Score.objects.values_list("completion_id", flat=True), Facts())
+    settling.settle(Score.objects.values_list("completion_id", flat=True), TaskFactsCache())
     assert Reward.objects.count() == 4
     return task
 

@@ -10,7 +10,7 @@ from autotune.core.crypto.encryption import MasterKeyMissing
 from exports import layouts
 from exports.layouts import preferences
 from exports.pairs import sample
-from exports.pairs.requests import PairsWanted
+from exports.pairs.requests import PairsRequest
 from exports.reading import ranges
 from exports.requests import ExportQuery
 from scores.intake.requests import TaskId
@@ -246,7 +246,7 @@ def test_a_missing_master_key_stops_an_export(api, prompts, settings, query):
 
 @BOTH_FORMS
 def test_a_missing_master_key_stops_an_answer(api, task, prompts, settings, members):
-    body = PairsWanted(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=10, **members)
+    body = PairsRequest(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=10, **members)
     lose_master_key(settings)
     with pytest.raises(MasterKeyMissing):
         sample.answer(principal(api), body)

@@ -11,9 +11,9 @@ import zstandard
 
 from exports import formats
 from exports.formats import json as whole_json
-from exports.metadata import Facts
+from exports.metadata import ExportFacts
 from exports.requests import CHOICES, ExportQuery
-from exports.structure import Batch, Column, ColumnKind, apply_naming
+from exports.structure import Column, ColumnKind, RowBatch, apply_naming
 from tests.exports import tfrecords
 from tests.factories import ScoreFactory, TaskFactory, public
 
@@ -161,7 +161,7 @@ def test_parts_that_were_compressed_apart_are_one_file_behind_each_other(compres
     query = ExportQuery(compression=compression)
 
     def part(value):
-        return b"".join(formats.encoder(query, schema, Facts()).encode([Batch([[value]], 1, [value])]))
+        return b"".join(formats.encoder(query, schema, ExportFacts()).encode([RowBatch([[value]], 1, [value])]))
 
     parts = [part(0.25), part(1.0)]
     together = b"".join(parts)
@@ -175,10 +175,10 @@ def test_parts_that_were_compressed_apart_are_one_file_behind_each_other(compres
 
 def test_facts_of_parts_add_up_to_those_of_the_whole():
     batches = [
-        Batch([[]], 2, [0.0, 0.5], {"t1"}, {"a"}, left_out=1),
-        Batch([[]], 1, [1.0], {"t1", "t2"}, {"b"}),
+        RowBatch([[]], 2, [0.0, 0.5], {"t1"}, {"a"}, left_out=1),
+        RowBatch([[]], 1, [1.0], {"t1", "t2"}, {"b"}),
     ]
-    whole, one, two = Facts(), Facts(), Facts()
+    whole, one, two = ExportFacts(), ExportFacts(), ExportFacts()
     list(whole.noting(batches)), list(one.noting(batches[:1])), list(two.noting(batches[1:]))
     one.merge(two)
     told, merged = whole.as_json(), one.as_json()

@@ -13,7 +13,7 @@ from exports import layouts
 from exports.layouts import preferences
 from exports.pairs import selection
 from exports.reading import prompts, ranges
-from exports.reading.prompts import Place
+from exports.reading.prompts import PromptPosition
 from exports.requests import ExportQuery
 from scores.results import filters
 from scores.retention import erasing
@@ -339,10 +339,10 @@ def test_messages_count_for_what_is_held_at_once(task, layout_of, monkeypatch, n
 def test_a_place_is_told_in_64_characters():
     from uuid import UUID
 
-    place = Place(UUID(int=2**128 - 1), b"\xff" * 16, 999, 10**12)
+    place = PromptPosition(UUID(int=2**128 - 1), b"\xff" * 16, 999, 10**12)
     assert len(place.cursor()) <= 64
-    assert Place.read(place.cursor()) == place
-    assert Place.read("") == Place()
+    assert PromptPosition.read(place.cursor()) == place
+    assert PromptPosition.read("") == PromptPosition()
 
 
 def test_completions_without_digests_wait_for_them(api, task):

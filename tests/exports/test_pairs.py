@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from exports.pairs import selection
-from exports.pairs.selection import Choice
+from exports.pairs.selection import PairChoice
 from tasks.models import Completion
 from tests.factories import CompletionFactory, TaskFactory
 from tests.support.answering import answered, rewarded
@@ -28,7 +28,7 @@ def task(db):
 def of(task, **choice):
     """(better, worse) rewards of all pairs, by prompt digest."""
     found = defaultdict(list)
-    for pair in selection.of(Completion.objects.filter(task=task), Choice(**choice)):
+    for pair in selection.of(Completion.objects.filter(task=task), PairChoice(**choice)):
         found[pair.prompt].append((pair.chosen_score, pair.rejected_score))
     return found
 
@@ -46,7 +46,7 @@ def answers(task, *values, prompt="p"):
 
 def test_best_worst_is_the_greatest_against_the_least(task):
     made = answers(task, 0.4, 0.9, 0.1, 0.6)
-    (pair,) = selection.of(Completion.objects.all(), Choice())
+    (pair,) = selection.of(Completion.objects.all(), PairChoice())
     assert (UUID(bytes=pair.chosen), UUID(bytes=pair.rejected)) == (made[1].pk, made[2].pk)
     assert (pair.chosen_score, pair.rejected_score) == (0.9, 0.1)
 
@@ -54,7 +54,7 @@ def test_best_worst_is_the_greatest_against_the_least(task):
 def test_all_is_each_two_answers_with_different_rewards(task):
     answers(task, 0.5, 0.9, 0.1, 0.5)
     assert alone(task, strategy="all") == [(0.9, 0.5), (0.9, 0.5), (0.9, 0.1), (0.5, 0.1), (0.5, 0.1)]
-    assert selection.count(Completion.objects.all(), Choice(strategy="all")) == 5
+    assert selection.count(Completion.objects.all(), PairChoice(strategy="all")) == 5
 
 
 def test_equal_rewards_and_a_single_answer_make_no_pair(task):
@@ -63,7 +63,7 @@ def test_equal_rewards_and_a_single_answer_make_no_pair(task):
     answers(task, 0.1 + 0.2, 0.3, prompt="a difference of rounding")
     for strategy in ("best_worst", "all", "random"):
         assert of(task, strategy=strategy) == {}
-        assert selection.count(Completion.objects.all(), Choice(strategy=strategy)) == 0
+        assert selection.count(Completion.objects.all(), PairChoice(strategy=strategy)) == 0
 
 
 def test_the_least_difference_is_included_as_it_was_meant(task):
@@ -84,7 +84,7 @@ def test_answers_that_say_the_same_are_one_with_the_newest_reward(task):
     answered(task, "p", "the same", 0.2)
     assert of(task, strategy="all") == {}
     other = answered(task, "p", "another", 0.5)
-    (pair,) = selection.of(Completion.objects.all(), Choice())
+    (pair,) = selection.of(Completion.objects.all(), PairChoice())
     assert (UUID(bytes=pair.chosen), pair.rejected_score) == (other.pk, 0.2)
 
 
@@ -127,12 +127,12 @@ def test_random_draws_by_the_seed_and_each_pair_in_its_turn(task):
 def test_a_sample_is_spread_over_the_prompts_and_the_same_for_the_same_seed(task):
     for n in range(10):
         answers(task, 0.1, 0.4, 0.8, prompt=f"prompt {n}")
-    source, choice = Completion.objects.all(), Choice(strategy="all", seed=3)
+    source, choice = Completion.objects.all(), PairChoice(strategy="all", seed=3)
     made, available = selection.sample(source, choice, 10)
     assert (len(made), available) == (10, 30)
     assert len({pair.prompt for pair in made}) == 10
     assert selection.sample(source, choice, 10) == (made, 30)
-    others = {tuple(selection.sample(source, Choice(strategy="all", seed=seed), 10)[0]) for seed in range(8)}
+    others = {tuple(selection.sample(source, PairChoice(strategy="all", seed=seed), 10)[0]) for seed in range(8)}
     assert len(others) == 8
     assert len(selection.sample(source, choice, 7)[0]) == 7
     whole, available = selection.sample(source, choice, 1000)
@@ -170,7 +170,7 @@ def test_they_are_those_of_the_definition(task, strategy):
     names = {bytes(digest): next(row[0] for row in rows if row[2] == pk) for digest, pk in digests.items()}
     source = Completion.objects.all()
     for gap in (0.0, 0.3, 0.8):
-        choice, found = Choice(strategy=strategy, min_score_delta=gap), defaultdict(list)
+        choice, found = PairChoice(strategy=strategy, min_score_delta=gap), defaultdict(list)
         made = selection.of(source, choice)
         for pair in made:
             found[names[pair.prompt]].append((pair.chosen, pair.rejected))
@@ -191,7 +191,7 @@ def test_every_engine_draws_the_same(task):
     drawn = {
         strategy: [
             (int.from_bytes(pair.chosen, "big"), int.from_bytes(pair.rejected, "big"))
-            for pair in selection.sample(Completion.objects.all(), Choice(strategy=strategy, cap=2, seed=11), 6)[0]
+            for pair in selection.sample(Completion.objects.all(), PairChoice(strategy=strategy, cap=2, seed=11), 6)[0]
         ]
         for strategy in ("best_worst", "all", "random")
     }

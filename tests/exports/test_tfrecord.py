@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exports.formats import tfrecord
-from exports.metadata import Facts
-from exports.structure import Batch, Column, ColumnKind
+from exports.metadata import ExportFacts
+from exports.structure import Column, ColumnKind, RowBatch
 from tests.exports import tfrecords
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "every_kind.tfrecord"
@@ -30,7 +30,7 @@ SCHEMA = (
         members=(Column("grader_id", ColumnKind.TEXT, nullable=True), Column("scored_at", ColumnKind.MOMENT)),
     ),
 )
-BATCH = Batch(
+BATCH = RowBatch(
     columns=[
         ["2 + 2? 😀".encode(), b""],
         [[(b"user", b"2 + 2?"), (b"assistant", "“4”".encode())], []],
@@ -57,7 +57,7 @@ def test_the_vectors_of_the_specification():
 
 
 def test_it_reads_back_as_what_was_put_in():
-    first, second = tfrecords.examples(b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())))
+    first, second = tfrecords.examples(b"".join(tfrecord.pieces(SCHEMA, [BATCH], ExportFacts())))
     assert first == {
         "prompt": ["2 + 2? 😀".encode()],
         "messages": ['[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"“4”"}]'.encode()],
@@ -84,7 +84,7 @@ def test_it_reads_back_as_what_was_put_in():
 
 
 def test_it_is_octet_for_octet_what_it_was():
-    assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())) == GOLDEN.read_bytes()
+    assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], ExportFacts())) == GOLDEN.read_bytes()
 
 
 @pytest.mark.parametrize("at", [0, 9, 20, -3])

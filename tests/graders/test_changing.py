@@ -147,7 +147,7 @@ def test_switching_on_does_not_hide_a_degradation(owner, grader, path):
 
 def test_another_address_begins_without_the_troubles_of_the_old_one(owner, grader, path):
     status.trouble(grader.pk, Trouble.HEALTH, "ill")
-    pauses.hold(grader.pk, grader.created_at + timedelta(days=1), pauses.UNHEALTHY)
+    pauses.pause(grader.pk, grader.created_at + timedelta(days=1), pauses.UNHEALTHY)
     patched(owner, path, {"endpoint": "https://other.example.org"})
     grader.refresh_from_db()
     assert (grader.troubles, grader.held_until, grader.held_reason, grader.health) == ([], None, "", "")

@@ -113,7 +113,7 @@ def test_two_looks_that_find_it_down_degrade_it_and_hold_its_calls(look, moods, 
     grader = look(HEALTHY, *moods)
     assert (grader.status, grader.troubles, grader.held_reason) == ("degraded", ["health"], pauses.UNHEALTHY)
     left = grader.held_until - timezone.now()
-    assert reports.EVERY < left <= reports.HOLD
+    assert reports.EVERY < left <= reports.PAUSE_FOR
     assert said in reasons()[0]
 
 
@@ -139,7 +139,7 @@ def test_two_degraded_looks_let_the_calls_of_a_held_grader_go_on(look):
 
 def test_a_hold_for_another_reason_stays(look, grader):
     until = timezone.now() + timedelta(hours=1)
-    pauses.hold(grader.pk, until, pauses.CIRCUIT_OPEN)
+    pauses.pause(grader.pk, until, pauses.CIRCUIT_OPEN)
     assert look(UNHEALTHY, UNHEALTHY, HEALTHY, HEALTHY).held_until == until
 
 

@@ -69,7 +69,7 @@ def test_graders_are_neither_registered_nor_deleted_here(site, view):
 def test_graders_are_asked_how_they_are_and_their_troubles_and_holds_are_shown(site):
     with serving(FakeGrader()) as fake:
         graders = [GraderFactory(endpoint=fake.url, status="degraded", troubles=["circuit"]), GraderFactory()]
-        pauses.hold(graders[0].pk, timezone.now() + timedelta(minutes=3), pauses.CIRCUIT_OPEN)
+        pauses.pause(graders[0].pk, timezone.now() + timedelta(minutes=3), pauses.CIRCUIT_OPEN)
         page = act(site, "check_health", *graders)
     assert "2 graders were called" in page.content.decode()
     assert set(GraderCheck.objects.values_list("grader_id", "passed")) == {

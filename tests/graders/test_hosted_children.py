@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from graders.hosted.children import Children
-from graders.hosted.messages import Judge, Work
-from graders.verdicts import Item, Options
+from graders.hosted.messages import ChildWork, Judge
+from graders.verdicts import GraderItem, GraderOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT = """
 import time
 from graders.hosted.children import Children
-from graders.hosted.messages import Judge, Work
-from graders.verdicts import Item, Options
+from graders.hosted.messages import Judge, ChildWork
+from graders.verdicts import GraderItem, GraderOptions
 
 if __name__ == "__main__":
     child = Children(1, 512 << 20).borrow()
-    item = Item("comp_1", "task_1", "", "RESPONSE")
-    child.start(Work(Judge("tests.support.rules:misbehaves"), Options(), 2.0, [item]))
+    item = GraderItem("comp_1", "task_1", "", "RESPONSE")
+    child.start(ChildWork(Judge("tests.support.rules:misbehaves"), GraderOptions(), 2.0, [item]))
     child.reply()
     print(child._process.pid, flush=True)
     time.sleep(60)
@@ -38,8 +38,8 @@ def pool():
 
 
 def work(function, response="abc", **settings):
-    item = Item("comp_1", "task_1", "", response)
-    return Work(Judge(f"tests.support.rules:{function}", settings), Options(), 10.0, [item])
+    item = GraderItem("comp_1", "task_1", "", response)
+    return ChildWork(Judge(f"tests.support.rules:{function}", settings), GraderOptions(), 10.0, [item])
 
 
 def judged(child, task):

@@ -164,7 +164,7 @@ def from_statistics(grader):
 
 
 def sums(rows):
-    total = tallies.Counters()
+    total = tallies.CounterSums()
     for row in rows:
         total.add(*(getattr(row, name) for name in tallies.COUNTERS))
     return {

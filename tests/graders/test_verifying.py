@@ -268,7 +268,7 @@ def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, a
 
 def test_a_good_one_lets_the_calls_of_a_held_grader_go_on(owner, path, serve, at, grader, verify):
     at(serve(SECRET).url, status="degraded", troubles=["health"], health="unhealthy")
-    pauses.hold(grader.pk, timezone.now() + timedelta(minutes=6), pauses.UNHEALTHY)
+    pauses.pause(grader.pk, timezone.now() + timedelta(minutes=6), pauses.UNHEALTHY)
     assert verify(owner, path)[0] is True
     grader.refresh_from_db()
     assert (grader.status, grader.health, grader.held_until) == ("active", "healthy", None)

@@ -11,7 +11,7 @@ import requests
 
 from autotune.site.local import launch
 from autotune.site.local.ports import answers
-from autotune.site.local.supervisor import Process, Supervisor
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor
 from tests.support.serving import free_port, own_environment, web_process
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(180)]
@@ -42,7 +42,7 @@ def few_files(tmp_path_factory):
         for process in launch.server_processes(env):
             if process.name in ports:
                 line = f"ulimit -n 600; {process.command[2]}"
-                tree.start(Process(process.name, ("/bin/sh", "-c", line), process.env, process.cwd))
+                tree.start(SupervisedProcess(process.name, ("/bin/sh", "-c", line), process.env, process.cwd))
         for name, port in ports.items():  # both before anybody calls: a caller's own port may be one of these
             tree.wait_for(lambda port=port: answers(port, launch.HEALTH_PATH), f"the start of {name}", 60)
         yield ports

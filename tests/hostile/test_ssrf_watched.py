@@ -18,7 +18,7 @@ from autotune_sdk.errors import APIError
 
 from autotune.site.local import launch
 from autotune.site.local.ports import answers
-from autotune.site.local.supervisor import Process, Supervisor
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor
 from tests.hostile.urls import PLANTED, SSRF
 from tests.support.concurrency import until
 from tests.support.fakes import FakeGrader, serving
@@ -78,7 +78,7 @@ def watched(tmp_path_factory):
             if process.name in traces:
                 options = ("-f", "-qq", "-yy", "--seccomp-bpf", "-e", "trace=connect", "-e", "signal=none")
                 command = (watcher, *options, "-o", str(traces[process.name]), *process.command)
-                tree.start(Process(process.name, command, process.env, process.cwd))
+                tree.start(SupervisedProcess(process.name, command, process.env, process.cwd))
         tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", START_S)
         url = f"http://127.0.0.1:{env['PORT']}"
         made = json.loads(planted.stdout.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""tools/names.py finds names that do not say what a value is, and the project has none."""
+"""tools/names.py finds names that do not say what a value is and classes that share a name; the project has none."""
 
 import importlib.util
 import sys
@@ -36,6 +36,7 @@ def check(tmp_path):
 
 def test_this_project_is_in_order():
     assert names.breaches(ROOT) == []
+    assert names.repeated_classes(ROOT) == []
 
 
 @pytest.mark.parametrize(
@@ -95,3 +96,37 @@ def test_a_breach_names_its_line(tmp_path):
     (tmp_path / "scores/module.py").write_text("\nfound = 1\n")
     (breach,) = names.breaches(tmp_path, ("scores",))
     assert str(breach) == "scores/module.py:2: `found` does not say what the value is"
+
+
+@pytest.fixture
+def repeated(tmp_path):
+    """`repeated(first, second)`: the classes that two modules with these texts share, as lines of the report."""
+
+    def lines(first: str, second: str, path: str = "scores/second.py") -> list[str]:
+        for file, text in (("tasks/first.py", first), (path, second)):
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(text)
+        return [str(breach) for breach in names.repeated_classes(tmp_path, ("scores", "tasks"))]
+
+    return lines
+
+
+def test_a_class_name_that_occurs_twice_is_refused_at_both_places(repeated):
+    assert repeated("class Row: pass", "\nclass Row: pass") == [
+        "scores/second.py:2: `Row` is the name of 2 classes",
+        "tasks/first.py:1: `Row` is the name of 2 classes",
+    ]
+
+
+@pytest.mark.parametrize("second", ["class List:\n    class Row: pass", "def rows():\n    class Row: pass"])
+def test_a_nested_class_needs_a_name_of_its_own(repeated, second):
+    assert len(repeated("class Row: pass", second)) == 2
+
+
+@pytest.mark.parametrize("text", ["class Task:\n    class Meta: pass", "class Command: pass", "class _Plot: pass"])
+def test_names_that_django_requires_and_private_classes_may_repeat(repeated, text):
+    assert repeated(text, text) == []
+
+
+def test_classes_of_migrations_may_repeat(repeated):
+    assert repeated("class Migration: pass", "class Migration: pass", "scores/migrations/0001_initial.py") == []

@@ -8,7 +8,7 @@ from django.urls import get_resolver
 
 from autotune.access.audit import sentences
 from autotune.access.frame import navigation
-from autotune.core.admin.base import OnPages
+from autotune.core.admin.base import ProductPageMixin
 from autotune.site.search import results
 
 IN_TEMPLATES = re.compile(r"""\{%\s*url\s+['"]([\w:-]+)['"]""")
@@ -48,6 +48,6 @@ def test_the_navigation_the_search_and_the_audit_log_name_pages_that_exist():
 
 
 def test_the_administration_names_pages_that_exist():
-    names = [site.page_name for site in admin.site._registry.values() if isinstance(site, OnPages)]
+    names = [site.page_name for site in admin.site._registry.values() if isinstance(site, ProductPageMixin)]
     assert len(names) >= 5
     assert unknown(filter(None, names)) == []

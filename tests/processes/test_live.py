@@ -11,7 +11,7 @@ import requests
 
 from autotune.site.local import launch
 from autotune.site.local.ports import answers
-from autotune.site.local.supervisor import Process
+from autotune.site.local.supervisor import SupervisedProcess
 from tests.support.concurrency import until
 from tests.support.serving import free_port
 
@@ -127,7 +127,7 @@ def test_no_log_holds_a_token_or_a_text(server, endpoint):
     live = next(one for one in launch.server_processes(server.env) if one.name == "live")
     command = (*live.command[:-1], f"{live.command[-1]} --access-log --log-level trace")
     env = {**live.env, "LIVE_PORT": str(port), "LOG_LEVEL": "DEBUG"}
-    server.tree.start(Process("live-logged", command, env=env, cwd=live.cwd))
+    server.tree.start(SupervisedProcess("live-logged", command, env=env, cwd=live.cwd))
     until(lambda: answers(port, launch.HEALTH_PATH), seconds=PATIENCE_S)
     by_this = url.replace(server.env["LIVE_PORT"], str(port))
     assert ask(by_this, "MARKofaresponse").status_code == 200

@@ -21,7 +21,7 @@ from autotune_sdk.grader import Grader as KitGrader
 from autotune_sdk.grader.server import GraderServer
 
 from autotune.site.local import launch
-from autotune.site.local.supervisor import Process, Supervisor
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor
 from bench.faults.servers import Redis, program
 from exports.files.folder import IDENTITY
 from tests.access.accounts.people import PASSWORD, code_of
@@ -88,7 +88,7 @@ def started(folder):
         made = launch.bootstrap(env, "Tests", "admin@example.org")
         for one in launch.server_processes(env):
             command = tuple(part.replace("--loglevel INFO", "--loglevel DEBUG") for part in one.command)
-            tree.start(Process(one.name, command, env=one.env, cwd=one.cwd))
+            tree.start(SupervisedProcess(one.name, command, env=one.env, cwd=one.cwd))
         address = f"http://127.0.0.1:{env['PORT']}"
         tree.wait_for(lambda: launch.answers(int(env["PORT"]), launch.READY_PATH), "the server", PATIENCE_S)
         platform = Platform(address, made["apiKey"])

@@ -16,13 +16,13 @@ from autotune.core import fixedpoint
 from autotune.core.clock import database_now
 from autotune.core.errors import AutotuneError
 from scores.counters import building, folding, migrating, progress, spread, triggers
-from scores.counters.progress import Progress
+from scores.counters.progress import TaskProgress
 from scores.intake import rescoring
 from scores.models import Reward, Score, ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask, WorkflowRun
 from scores.results.filters import ScoreFilter, TaskRef, check, counted
 from scores.retention import deleting, erasing, purging
 from scores.reviews import decisions
-from scores.reviews.decisions import Decision, Reviewer
+from scores.reviews.decisions import ReviewDecision, Reviewer
 from scores.workflow_runs import retrying
 from tasks.models import Completion
 from tests.factories import (
@@ -115,7 +115,7 @@ class CounterMachine(RuleBasedStateMachine):
             attempt=1, wake_at=database_now() + timedelta(days=1),
         )  # fmt: skip
         review = ReviewFactory(run=run, value=value)
-        decisions.decide(review.pk, Decision(approved, decided), Reviewer(self.principal.user, administers=True))
+        decisions.decide(review.pk, ReviewDecision(approved, decided), Reviewer(self.principal.user, administers=True))
 
     @precondition(lambda self: Score.objects.exists())
     @rule(data=st.data())
@@ -253,12 +253,12 @@ def test_c24_tasks_older_than_their_counters_are_read_from_rows_until_a_build(ap
     deleting.delete_score(scores[0].pk)
     before = api.get("/scores/summary").json()
     assert before["totalRecords"] == 3
-    assert progress.of_tasks([task.pk])[task.pk] == Progress(4, 3, 1, total_of(0.25, 1 / 3, 0.5))
+    assert progress.of_tasks([task.pk])[task.pk] == TaskProgress(4, 3, 1, total_of(0.25, 1 / 3, 0.5))
     call_command("counters", "build", stdout=StringIO())
     assert not UncountedTask.objects.exists()
     assert api.get("/scores/summary").json() == before
     assert building.check(task.pk)
-    assert progress.of_tasks([task.pk])[task.pk] == Progress(4, 3, 1, total_of(0.25, 1 / 3, 0.5))
+    assert progress.of_tasks([task.pk])[task.pk] == TaskProgress(4, 3, 1, total_of(0.25, 1 / 3, 0.5))
 
 
 def total_of(*values):

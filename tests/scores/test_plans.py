@@ -8,7 +8,7 @@ from autotune.core.clock import database_now
 from bench.plan_capture import Capture
 from bench.plan_states import Filler, id_of, quoted
 from scores.engine import claims, sweep
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.engine.statements import copies as statements
 from scores.models import Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, OrganizationFactory, RunFactory, ScoreFactory, TaskFactory, UserFactory
@@ -132,7 +132,7 @@ def test_the_sweep_finds_overdue_and_due_runs_by_indexes(world, plans_of):
     analyze()
 
     def work():
-        sweep._end_overdue(Facts(), database_now())
+        sweep._end_overdue(TaskFactsCache(), database_now())
         sweep._end_gone()
         sweep.due_graders(database_now())
 
@@ -160,7 +160,7 @@ def waiting_copy(world):
     original = ScoreFactory(run__completion__task=world.task)
     completion = CompletionFactory(task=world.task)
     run = RunFactory(completion=completion, status="waiting", waits_for="reuse", reuses=original.completion_id)
-    return statements.Copy(run.pk, ids.new(), original.pk, reasoning=None, details=None, step={"s": "reuse"})
+    return statements.ScoreCopy(run.pk, ids.new(), original.pk, reasoning=None, details=None, step={"s": "reuse"})
 
 
 def fill_scores(world):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scores.live.protocols import conversations
-from scores.live.protocols.conversations import Unmapped
+from scores.live.protocols.conversations import UnmappedConversation
 
 USER = {"role": "user", "content": "Weather?"}
 CALL = '{"name": "weather", "arguments": {"city": "Rome"}}'
@@ -105,7 +105,7 @@ MESSAGES = st.lists(
 def mapping(module: Any, messages: list[dict[str, Any]]) -> Any:
     try:
         return module.mapped(messages)
-    except module.Unmapped as exc:
+    except module.UnmappedConversation as exc:
         return exc.code, exc.reason
 
 
@@ -118,7 +118,7 @@ def test_c9_the_server_and_the_sdk_map_alike(messages: list[dict[str, Any]]) -> 
 def test_c9_mapped_messages_have_roles_of_the_api_and_every_word(messages: list[dict[str, Any]]) -> None:
     try:
         ours = conversations.mapped(messages)
-    except Unmapped:
+    except UnmappedConversation:
         return
     assert {message["role"] for message in ours} <= {"system", "developer", "user", "assistant", "tool"}
     assert conversations.mapped(ours) == ours  # mapped again, it stays as it is

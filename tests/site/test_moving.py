@@ -251,7 +251,7 @@ def test_work_of_a_grader_that_may_not_be_called_does_not_stand_still(client, ta
 
 def test_when_a_hold_ended_long_ago_it_does(client, task, grader, swept):
     run(task, 3600)
-    pauses.hold(grader.pk, ago(40), pauses.CIRCUIT_OPEN)
+    pauses.pause(grader.pk, ago(40), pauses.CIRCUIT_OPEN)
     assert failed(client) == ["due"]
     assert client.get(PATH).json()["oldestDueAgeS"] == pytest.approx(40, abs=5)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.site.local.supervisor import LOG_BYTES, Process, ProcessEnded, Supervisor, SupervisorError
+from autotune.site.local.supervisor import LOG_BYTES, ProcessEnded, SupervisedProcess, Supervisor, SupervisorError
 
 ROOT = Path(__file__).resolve().parents[2]
 SLEEPER = ("sleep", "600")
@@ -52,8 +52,8 @@ def eventually(condition, timeout_s: float = 10.0) -> bool:
 
 def test_leaving_the_context_ends_every_process(tmp_path):
     with Supervisor(tmp_path) as tree:
-        tree.start(Process("one", SLEEPER))
-        tree.start(Process("two", SLEEPER))
+        tree.start(SupervisedProcess("one", SLEEPER))
+        tree.start(SupervisedProcess("two", SLEEPER))
         pids = list(tree.pids.values())
         assert all(alive(pid) for pid in pids)
     assert not any(alive(pid) for pid in pids)
@@ -61,7 +61,7 @@ def test_leaving_the_context_ends_every_process(tmp_path):
 
 def test_an_exception_inside_ends_every_process(tmp_path):
     with pytest.raises(ZeroDivisionError), Supervisor(tmp_path) as tree:  # noqa: PT012
-        tree.start(Process("one", SLEEPER))
+        tree.start(SupervisedProcess("one", SLEEPER))
         pid = tree.pids["one"]
         1 / 0  # noqa: B018
     assert not alive(pid)
@@ -69,9 +69,9 @@ def test_an_exception_inside_ends_every_process(tmp_path):
 
 def test_when_one_ends_its_name_status_and_last_words_are_told_and_the_others_end(tmp_path):
     with pytest.raises(ProcessEnded) as caught, Supervisor(tmp_path) as tree:  # noqa: PT012
-        tree.start(Process("steady", SLEEPER))
+        tree.start(SupervisedProcess("steady", SLEEPER))
         steady = tree.pids["steady"]
-        tree.start(Process("brief", ("sh", "-c", "echo the last words; exit 3")))
+        tree.start(SupervisedProcess("brief", ("sh", "-c", "echo the last words; exit 3")))
         tree.watch()
     assert "brief ended with exit status 3" in str(caught.value)
     assert "brief | the last words" in str(caught.value)
@@ -81,7 +81,7 @@ def test_when_one_ends_its_name_status_and_last_words_are_told_and_the_others_en
 def test_what_a_process_started_ends_with_it_even_when_deaf_to_sigterm(tmp_path):
     said: list[str] = []
     with Supervisor(tmp_path, grace_s=0.5, say=said.append) as tree:
-        tree.start(Process("stubborn", STUBBORN))
+        tree.start(SupervisedProcess("stubborn", STUBBORN))
         pgid = tree.pids["stubborn"]
         assert eventually(lambda: len(group(pgid)) >= 3)
     assert eventually(lambda: group(pgid) == [])  # they are killed, and the kernel takes its time
@@ -90,12 +90,14 @@ def test_what_a_process_started_ends_with_it_even_when_deaf_to_sigterm(tmp_path)
 
 def test_a_program_that_is_not_there_is_an_error_in_words(tmp_path):
     with Supervisor(tmp_path) as tree, pytest.raises(SupervisorError, match="nowhere cannot be started"):
-        tree.start(Process("nowhere", ("/no/such/program",)))
+        tree.start(SupervisedProcess("nowhere", ("/no/such/program",)))
 
 
 def test_output_goes_to_a_log_of_its_own_and_the_environment_is_added_to(tmp_path):
     with Supervisor(tmp_path / "logs") as tree:
-        tree.start(Process("talker", ("sh", "-c", "echo $GREETING $HOME >&2; sleep 600"), env={"GREETING": "hello"}))
+        tree.start(
+            SupervisedProcess("talker", ("sh", "-c", "echo $GREETING $HOME >&2; sleep 600"), env={"GREETING": "hello"})
+        )
         log = tree.log_of("talker")
         assert eventually(lambda: log.read_text() == f"hello {os.environ['HOME']}\n")
 
@@ -103,18 +105,18 @@ def test_output_goes_to_a_log_of_its_own_and_the_environment_is_added_to(tmp_pat
 def test_a_log_grown_large_is_set_aside(tmp_path):
     (tmp_path / "one.log").write_bytes(b"x" * (LOG_BYTES + 1))
     with Supervisor(tmp_path) as tree:
-        tree.start(Process("one", SLEEPER))
+        tree.start(SupervisedProcess("one", SLEEPER))
     assert (tmp_path / "one.log").stat().st_size == 0
     assert (tmp_path / "one.log.1").stat().st_size == LOG_BYTES + 1
 
 
 def test_waiting_ends_when_the_condition_holds_or_a_process_ends_or_time_is_up(tmp_path):
     with Supervisor(tmp_path) as tree:
-        tree.start(Process("one", SLEEPER))
+        tree.start(SupervisedProcess("one", SLEEPER))
         tree.wait_for(lambda: True, "nothing", 1)
         with pytest.raises(SupervisorError, match=r"the moon took longer than 0\.3 s"):
             tree.wait_for(lambda: False, "the moon", 0.3)
-        tree.start(Process("brief", ("false",)))
+        tree.start(SupervisedProcess("brief", ("false",)))
         with pytest.raises(ProcessEnded, match="brief ended with exit status 1"):
             tree.wait_for(lambda: False, "the moon", 10)
 
@@ -124,10 +126,10 @@ def script(tmp_path):
     """Starts a supervisor in a process of its own; gives it and the process ids of its children."""
     text = textwrap.dedent("""
         import pathlib, sys
-        from autotune.site.local.supervisor import Process, Supervisor
+        from autotune.site.local.supervisor import SupervisedProcess, Supervisor
         with Supervisor(pathlib.Path(sys.argv[1])) as tree:
-            tree.start(Process("one", ("sleep", "600")))
-            tree.start(Process("two", ("sh", "-c", "sleep 600; true")))
+            tree.start(SupervisedProcess("one", ("sleep", "600")))
+            tree.start(SupervisedProcess("two", ("sh", "-c", "sleep 600; true")))
             try:
                 print(*tree.pids.values(), flush=True)
                 tree.watch()

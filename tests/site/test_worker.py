@@ -2,13 +2,13 @@
 
 import pytest
 
-from autotune.site.servers.arriving import MAX_BODY, MAX_EARLY, Arriving
+from autotune.site.servers.arriving import MAX_BODY, MAX_EARLY, PartialRequest
 
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 
 
 def has_arrived(octets):
-    arriving = Arriving()
+    arriving = PartialRequest()
     arriving.received += octets
     return arriving.is_enough()
 
@@ -39,7 +39,7 @@ def test_a_thread_takes_what_is_whole_or_large_or_may_be_answered_already(octets
 
 
 def test_octets_may_come_one_by_one():
-    arriving = Arriving()
+    arriving = PartialRequest()
     whole = HEAD + b"Content-Length: 2\r\n\r\nok"
     for octet in whole[:-1]:
         arriving.received.append(octet)

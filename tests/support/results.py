@@ -7,10 +7,10 @@ from django.db.models import F
 from graders.models import NO_VERSION
 from graders.verdicts import Verdict
 from scores.engine import recording
-from scores.engine.call_results import Judged, Missed, Results
-from scores.engine.claims import Claimed
-from scores.engine.materials import Facts
-from scores.engine.retries import Decision
+from scores.engine.call_results import CallResults, FailedAttempt, JudgedRun
+from scores.engine.claims import ClaimedRun
+from scores.engine.materials import TaskFactsCache
+from scores.engine.retries import RetryDecision
 from scores.models import WorkflowRun
 from tests.factories import CompletionFactory, RunFactory, TaskFactory
 
@@ -21,23 +21,23 @@ def claim(run, *, lease_s=15):
         status="running", attempt=F("attempt") + 1, leased_until=datetime.now(UTC) + timedelta(seconds=lease_s)
     )
     run.refresh_from_db()
-    return Claimed(
+    return ClaimedRun(
         run.pk, run.completion_id, run.task_id, run.organization_id, run.attempt, run.panel_size, run.deadline_at,
         run.failures, run.error_code, run.error_repeats, run.priority, run.generation, run.purpose, run.grader_version_id,
     )  # fmt: skip
 
 
 def judged(claimed, value=0.5, confidence=0.9, *, version_id, latency_ms=20.0, **verdict):
-    return Judged(claimed, Verdict(value, confidence, **verdict), version_id, NO_VERSION, latency_ms)
+    return JudgedRun(claimed, Verdict(value, confidence, **verdict), version_id, NO_VERSION, latency_ms)
 
 
 def missed(claimed, code="timeout", message="No answer.", *, wake_at=None, repeats=1, called=True):
     """A failed attempt that ends the run, or with `wake_at` one that lets it sleep."""
-    return Missed(claimed, Decision(code, message, wake_at, repeats), called)
+    return FailedAttempt(claimed, RetryDecision(code, message, wake_at, repeats), called)
 
 
 def save(grader, good=(), bad=()):
-    recording.save(grader.pk, grader.version_id, Results(list(good), list(bad)), Facts())
+    recording.save(grader.pk, grader.version_id, CallResults(list(good), list(bad)), TaskFactsCache())
 
 
 def state(run):

@@ -18,7 +18,7 @@ from psycopg import sql
 
 from autotune.site.local import databases, launch
 from autotune.site.local.ports import answers, listens
-from autotune.site.local.supervisor import Process, Supervisor, tail
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor, tail
 from tests.support import migrated
 from tests.support.concurrency import until
 
@@ -120,7 +120,7 @@ class Server:
     def start(self, kind, name):
         """One more process of a Procfile's kind."""
         process = next(one for one in launch.server_processes(self.env) if one.name == kind)
-        self.tree.start(Process(name, process.command, process.env, process.cwd))
+        self.tree.start(SupervisedProcess(name, process.command, process.env, process.cwd))
 
     def ensure(self, kind, name):
         """The same unless it runs: a test may meet the server fresh or after others."""

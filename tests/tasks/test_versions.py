@@ -12,7 +12,7 @@ from autotune.core.crypto import encryption
 from autotune.core.errors import Invalid
 from tasks import panels, versions
 from tasks.models import TaskVersion
-from tasks.panels import Seat
+from tasks.panels import PanelSeat
 from tests.factories import GraderFactory, OrganizationFactory, TaskFactory, public
 
 CONTENT = {
@@ -21,7 +21,7 @@ CONTENT = {
     "responseSchema": {"b": 1, "a": [1.0, 2.5]},
     "model": None,
 }
-PANEL = [Seat(UUID(int=1), 1.0, "scoring")]
+PANEL = [PanelSeat(UUID(int=1), 1.0, "scoring")]
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ def test_the_order_of_members_and_the_spelling_of_numbers_do_not_count(organizat
 
 
 def test_everything_that_defines_a_task_counts(organization_id):
-    seat = Seat(UUID(int=2), 1.0, "scoring")
+    seat = PanelSeat(UUID(int=2), 1.0, "scoring")
     definitions = [
         (CONTENT, PANEL, "mean"),
         (CONTENT, PANEL, "min"),
         (CONTENT, [*PANEL, seat], "mean"),
         (CONTENT, [seat, *PANEL], "mean"),
-        (CONTENT, [Seat(UUID(int=1), 0.5, "scoring")], "mean"),
-        (CONTENT, [Seat(UUID(int=1), 1.0, "shadow")], "mean"),
+        (CONTENT, [PanelSeat(UUID(int=1), 0.5, "scoring")], "mean"),
+        (CONTENT, [PanelSeat(UUID(int=1), 1.0, "shadow")], "mean"),
         *((CONTENT | {name: "other"}, PANEL, "mean") for name in CONTENT),
     ]
     assert len({versions.digest(organization_id, *definition) for definition in definitions}) == 10

@@ -3,7 +3,7 @@
 import pytest
 
 from autotune.webhooks.delivery.pump import Pump
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.states import EventKind
 from tests.factories import OrganizationFactory, WebhookFactory
 from tests.support.receiving import Receiver, receiving
@@ -31,7 +31,7 @@ def tell(organization):
     """`tell(count)`: so many events, of changes of status, in the outbox."""
 
     def emit_some(count=1, kind=EventKind.GRADER_STATUS_CHANGED, to=None):
-        entries = [Emitted((to or organization).pk, data={"graderId": f"grader_{n}"}) for n in range(count)]
+        entries = [EmittedEvent((to or organization).pk, data={"graderId": f"grader_{n}"}) for n in range(count)]
         emit(kind, entries)
 
     return emit_some

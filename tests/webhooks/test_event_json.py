@@ -10,7 +10,7 @@ from standardwebhooks.webhooks import Webhook as Standard
 
 from autotune.webhooks import trying
 from autotune.webhooks.events import examples, fanout
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Delivery, Event
 from autotune.webhooks.states import EventKind
 from tests.factories import WEBHOOK_SECRET, OrganizationFactory, ScoreFactory, WebhookFactory
@@ -70,7 +70,7 @@ def test_c14_deliveries_and_redeliveries_have_the_bytes_that_ecmascript_writes(r
         score = ScoreFactory(
             run__completion__task__organization=organization, value=value, confidence=1.0, reasoning="a\u2028b\x01"
         )
-        emit(EventKind.SCORE_COMPLETED, [Emitted(organization.pk, subject_id=score.completion_id)])
+        emit(EventKind.SCORE_COMPLETED, [EmittedEvent(organization.pk, subject_id=score.completion_id)])
     pump()
     sent = [call.body for call in receiver.received]
     assert len(sent) == 3

@@ -5,7 +5,7 @@ from django.db import connection, transaction
 
 from autotune.core.bulk import insert
 from autotune.webhooks.events import fanout, payloads
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Delivery, Event
 from autotune.webhooks.states import EventKind
 from tests.factories import GraderFactory, OrganizationFactory, WebhookFactory
@@ -19,7 +19,7 @@ def test_what_rolls_back_emits_nothing(organization):
 
     @transaction.atomic
     def fails_at_its_end():
-        emit(KIND, [Emitted(organization.pk, data={"a": 1})])
+        emit(KIND, [EmittedEvent(organization.pk, data={"a": 1})])
         assert Event.objects.count() == 1
         raise RuntimeError
 
@@ -34,25 +34,25 @@ def test_only_where_somebody_listens(organization):
     WebhookFactory(organization=deaf[0], events=["score.failed"])
     WebhookFactory(organization=deaf[1], status="disabled")
     WebhookFactory(organization=deaf[2], deleted_at="2026-01-01T00:00Z")
-    emit(KIND, [Emitted(one.pk, data={}) for one in (organization, *deaf)])
+    emit(KIND, [EmittedEvent(one.pk, data={}) for one in (organization, *deaf)])
     assert [event.organization_id for event in Event.objects.all()] == [organization.pk]
 
 
 @pytest.mark.parametrize("count", [1, 50])
 def test_any_number_takes_two_queries(organization, count, django_assert_num_queries):
     WebhookFactory(organization=organization)
-    emit(KIND, [Emitted(organization.pk, data={})])  # makes the data key
+    emit(KIND, [EmittedEvent(organization.pk, data={})])  # makes the data key
     with django_assert_num_queries(2):
-        emit(KIND, [Emitted(organization.pk, organization.pk)] * count)
+        emit(KIND, [EmittedEvent(organization.pk, organization.pk)] * count)
     with django_assert_num_queries(1):
-        emit(EventKind.SCORE_FAILED, [Emitted(organization.pk, organization.pk)] * count)
+        emit(EventKind.SCORE_FAILED, [EmittedEvent(organization.pk, organization.pk)] * count)
     with django_assert_num_queries(0):
         emit(KIND, [])
 
 
 def test_data_is_ciphertext_at_rest(organization):
     WebhookFactory(organization=organization)
-    emit(KIND, [Emitted(organization.pk, data={"secret": "marmalade"})])
+    emit(KIND, [EmittedEvent(organization.pk, data={"secret": "marmalade"})])
     fanout.fan_out()
     with connection.cursor() as cursor:
         cursor.execute("select data, body from webhooks_event")
@@ -65,7 +65,7 @@ def test_a_subject_that_is_gone_drops_its_event_alone(organization, monkeypatch)
     WebhookFactory(organization=organization, events=["score.completed"])
     here, gone = OrganizationFactory().pk, OrganizationFactory().pk
     monkeypatch.setitem(payloads._renderers, EventKind.SCORE_COMPLETED, lambda keys: {here: {"n": 1}})
-    emit(EventKind.SCORE_COMPLETED, [Emitted(organization.pk, here), Emitted(organization.pk, gone)])
+    emit(EventKind.SCORE_COMPLETED, [EmittedEvent(organization.pk, here), EmittedEvent(organization.pk, gone)])
     assert fanout.fan_out() == 2
     assert fanout.fan_out() == 0
     assert Delivery.objects.get().event.subject_id == here
@@ -81,7 +81,7 @@ def test_a_subject_that_cannot_be_rendered_holds_up_no_other(organization, monke
         return {key: {"n": 1} for key in keys}
 
     monkeypatch.setitem(payloads._renderers, EventKind.SCORE_COMPLETED, render)
-    emit(EventKind.SCORE_COMPLETED, [Emitted(organization.pk, key) for key in (bad, good)])
+    emit(EventKind.SCORE_COMPLETED, [EmittedEvent(organization.pk, key) for key in (bad, good)])
     fanout.fan_out()
     assert Delivery.objects.get().event.subject_id == good
     assert Event.objects.filter(fanned_out_at=None).count() == 0
@@ -90,9 +90,9 @@ def test_a_subject_that_cannot_be_rendered_holds_up_no_other(organization, monke
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_the_number_of_queries_of_a_fan_out_does_not_grow(organization, django_assert_max_num_queries):
     WebhookFactory(organization=organization)
-    emit(KIND, [Emitted(organization.pk, data={})])
+    emit(KIND, [EmittedEvent(organization.pk, data={})])
     fanout.fan_out()
-    emit(KIND, [Emitted(organization.pk, data={})] * 100)
+    emit(KIND, [EmittedEvent(organization.pk, data={})] * 100)
     with django_assert_max_num_queries(8 if connection.vendor == "postgresql" else 9):
         fanout.fan_out()
     assert Delivery.objects.count() == 101
@@ -104,8 +104,8 @@ def test_a_webhook_for_its_makers_own_graders_hears_of_no_others(organization):
     webhook = WebhookFactory(organization=organization, created_by=own.created_by, own_only=True)
     everybody = WebhookFactory(organization=organization)
     for grader in (own, other):
-        emit(KIND, [Emitted(organization.pk, grader.pk, {})])
-    emit(KIND, [Emitted(organization.pk, data={})])  # about nobody knows whose
+        emit(KIND, [EmittedEvent(organization.pk, grader.pk, {})])
+    emit(KIND, [EmittedEvent(organization.pk, data={})])  # about nobody knows whose
     fanout.fan_out()
     assert [one.event.subject_id for one in Delivery.objects.filter(webhook=webhook)] == [own.pk]
     assert Delivery.objects.filter(webhook=everybody).count() == 3

@@ -8,7 +8,7 @@ from django.utils import timezone
 from autotune.core.outbound.addresses import parse_allow
 from autotune.webhooks import endpoints, trying
 from autotune.webhooks.delivery import signing
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Delivery, Event, Webhook
 from autotune.webhooks.states import EventKind
 from tests.factories import WEBHOOK_SECRET, WebhookFactory
@@ -317,7 +317,7 @@ def test_a_delivery_of_another_webhook_is_not_found(api, hook, path, delivery):
 def test_redelivery_reaches_the_receiver_with_the_same_id(api, hook, path, pump):
     with receiving(Receiver()) as receiver:
         move_to(receiver.url)
-        emit(EventKind.GRADER_STATUS_CHANGED, [Emitted(hook.organization_id, data={"a": 1})])
+        emit(EventKind.GRADER_STATUS_CHANGED, [EmittedEvent(hook.organization_id, data={"a": 1})])
         pump()
         (shown,) = api.get(f"{path}/deliveries").json()["deliveries"]
         api.post(f"{path}/deliveries/{shown['id']}/redeliver")

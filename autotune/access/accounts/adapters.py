@@ -17,7 +17,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.module_loading import import_string
 
 from autotune.access.accounts import arrivals, lockout, mailing, owners, secrets
-from autotune.access.accounts.exchange import GuardedSession
+from autotune.access.accounts.exchange import OutboundSession
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -63,8 +63,8 @@ class SignOnAdapter(DefaultSocialAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         return False
 
-    def get_requests_session(self) -> GuardedSession:
-        return GuardedSession()
+    def get_requests_session(self) -> OutboundSession:
+        return OutboundSession()
 
     def list_apps(self, request: HttpRequest, provider: Any = None, client_id: Any = None) -> list[Any]:
         """Return the apps of the settings only; the table of apps is not used."""
@@ -75,7 +75,7 @@ class SignOnAdapter(DefaultSocialAccountAdapter):
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: Any = None) -> Any:
         oidc_provider = super().get_provider(request, provider, client_id)
-        oidc_provider.oauth2_adapter_class = import_string("autotune.access.accounts.oidc.Provider")
+        oidc_provider.oauth2_adapter_class = import_string("autotune.access.accounts.oidc.OIDCAdapter")
         return oidc_provider
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> Any:

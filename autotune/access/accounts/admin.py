@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from autotune.access.models import WebSession
 from autotune.core.admin.actions import confirmed, each
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import badge, linked, moment
 from autotune.core.pages.formats import brief
 
@@ -25,7 +25,7 @@ for unused in (EmailAddress, SocialApp, SocialToken, Authenticator, SocialAccoun
         admin.site.unregister(unused)
 
 
-class _Removable(PublicIdSearch, Record):
+class _Removable(PublicIdSearchMixin, ReadOnlyMixin):
     """Mixin for read-only rows that a superuser can delete. The search accepts a person's id."""
 
     finds: ClassVar[Mapping[str, str]] = MappingProxyType({"user": "user_id"})

@@ -1,4 +1,4 @@
-"""The HTTP client of single sign-on: it offers django-allauth the interface of `requests` on the guarded engine."""
+"""The HTTP client of single sign-on: it offers django-allauth the interface of `requests` on the outbound engine."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ TIMEOUT_MS = 10_000
 MAX_BODY = 1 << 20
 
 
-class Answer:
+class ExchangeResponse:
     """A response in the form that django-allauth reads."""
 
     def __init__(self, response: OutboundResponse) -> None:
@@ -43,7 +43,7 @@ class Answer:
             raise OAuth2Error(f"The provider returned HTTP {self.status_code}.")
 
 
-class GuardedSession:
+class OutboundSession:
     """A replacement for `requests.Session` that follows no redirects.
 
     It calls private addresses only if AUTOTUNE_OUTBOUND_ALLOW_IDENTITY allows them.
@@ -55,7 +55,7 @@ class GuardedSession:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def get(self, url: str, **more: Any) -> Answer:
+    def get(self, url: str, **more: Any) -> ExchangeResponse:
         return self.request("GET", url, **more)
 
     def request(
@@ -67,7 +67,7 @@ class GuardedSession:
         data: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         auth: Any = None,
-    ) -> Answer:
+    ) -> ExchangeResponse:
         """Send one request and return its response.
 
         raises OAuth2Error if there is no response: django-allauth then shows its error page
@@ -86,6 +86,6 @@ class GuardedSession:
             method, url, tuple(sent.items()), body, connect_timeout_ms=3_000, timeout_ms=TIMEOUT_MS, max_body=MAX_BODY
         )
         try:
-            return Answer(engine.fetch(outbound, "identity"))
+            return ExchangeResponse(engine.fetch(outbound, "identity"))
         except engine.OutboundError as exc:
             raise OAuth2Error(f"The request to the provider failed: {exc.code}.") from exc

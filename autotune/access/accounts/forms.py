@@ -52,15 +52,15 @@ class _GuessedCode:
         return code
 
 
-class CodeForm(_GuessedCode, AuthenticateForm):
+class SecondFactorCodeForm(_GuessedCode, AuthenticateForm):
     pass
 
 
-class CodeAgainForm(_GuessedCode, ReauthenticateForm):
+class ReauthenticationCodeForm(_GuessedCode, ReauthenticateForm):
     pass
 
 
-class SetUpForm(_GuessedCode, ActivateTOTPForm):
+class SecondFactorSetupForm(_GuessedCode, ActivateTOTPForm):
     def clean_code(self) -> str:
         """Use the code up, like every later code, so that a person who saw it cannot log in with it."""
         code: str = super().clean_code()
@@ -69,7 +69,7 @@ class SetUpForm(_GuessedCode, ActivateTOTPForm):
         return code
 
 
-class ResetForm(ResetPasswordKeyForm):
+class PasswordResetForm(ResetPasswordKeyForm):
     """Set a new password by a link from a mail. The link works for one password, however often it was opened."""
 
     user: User

@@ -13,7 +13,7 @@ from autotune.access.members import invitations
 from autotune.access.models import Membership, User
 
 
-class AlreadyAPerson(Exception):
+class AccountExists(Exception):
     """An account with this email exists: the person must log in to accept the invitation."""
 
 
@@ -54,13 +54,13 @@ def take_all(request: HttpRequest, user: User) -> list[Membership]:
 def arrive(request: HttpRequest, token: str, *, name: str, password: str) -> User | None:
     """Create an account for the invited email and make it a member; None if the invitation has ended.
 
-    raises AlreadyAPerson if an account with this email exists
+    raises AccountExists if an account with this email exists
     """
     membership = find(token)
     if membership is None:
         return None
     if User.objects.filter(email=membership.email).exists():
-        raise AlreadyAPerson
+        raise AccountExists
     user = User.objects.create_user(membership.email, password, name=name)
     if take(request, token, user) is None:  # another request accepted or ended it first
         transaction.set_rollback(True)

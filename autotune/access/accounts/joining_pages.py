@@ -49,7 +49,7 @@ def _join_as_new_user(request: HttpRequest, token: str, pending_membership: Memb
     cleaned_data = form.cleaned_data
     try:
         user = joining.arrive(request, token, name=cleaned_data["name"], password=cleaned_data["password"])
-    except (joining.AlreadyAPerson, IntegrityError):
+    except (joining.AccountExists, IntegrityError):
         return redirect("invitation", token)
     if user is None:
         return _gone(request)

@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 
-class Provider(OpenIDConnectOAuth2Adapter):
+class OIDCAdapter(OpenIDConnectOAuth2Adapter):
     """The configured issuer. Its id token is verified even though it comes directly from the issuer."""
 
     @property
@@ -103,7 +103,7 @@ def arrive(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     return response
 
 
-def _provider(request: HttpRequest, provider_id: str) -> Provider:
+def _provider(request: HttpRequest, provider_id: str) -> OIDCAdapter:
     if not settings.AUTOTUNE_OIDC_ISSUER:
         raise Http404
-    return Provider(request, provider_id)
+    return OIDCAdapter(request, provider_id)

@@ -52,12 +52,12 @@ def administers(user: User) -> bool:
     """Return whether the person may use the admin site, or change members, roles or an organization anywhere."""
     if user.is_staff or user.is_superuser:
         return True
-    held = Membership.objects.filter(user=user, organization__suspended=False).values_list(
+    memberships = Membership.objects.filter(user=user, organization__suspended=False).values_list(
         "role__permissions", flat=True
     )
     return any(
         permission["resource"] in ADMINISTERING and set(permission["actions"]) - {"read"}
-        for permissions in held
+        for permissions in memberships
         for permission in permissions
     )
 

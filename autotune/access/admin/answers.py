@@ -9,13 +9,13 @@ from django.utils.safestring import SafeString
 
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import StoredAnswer
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import badge, linked, moment
-from autotune.core.admin.lists import CreatedWithin, Growing
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin
 
 
 @admin.register(StoredAnswer)
-class StoredAnswerAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class StoredAnswerAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """Requests with a stored response, and when it expires; neither keys nor responses are shown."""
 
     finds = MappingProxyType({"org": "organization_id"})

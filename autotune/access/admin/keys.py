@@ -13,13 +13,13 @@ from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.keys import tokens
 from autotune.access.models import ApiKey
 from autotune.core.admin.actions import confirmed, each
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import badge, linked, moment
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.errors import Conflict
 
 
-class KeysInline(Newest):
+class KeysInline(NewestRowsInline):
     """The newest keys of an organization or a person, each with its last four characters."""
 
     model = ApiKey
@@ -71,7 +71,7 @@ class KeyStateFilter(admin.SimpleListFilter):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class ApiKeyAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """View and revoke API keys. The API, the pages and `bootstrap` create them and show each key once."""
 
     kind = "key"

@@ -14,12 +14,12 @@ from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.keys import tokens
 from autotune.access.members import membership
 from autotune.access.models import Membership
-from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.base import PublicIdSearchMixin
 from autotune.core.admin.cells import badge, linked, moment
-from autotune.core.admin.inlines import Newest
+from autotune.core.admin.inlines import NewestRowsInline
 
 
-class MembersInline(Newest):
+class MembersInline(NewestRowsInline):
     """The newest memberships of an organization or a person."""
 
     model = Membership
@@ -51,7 +51,7 @@ class MembershipForm(forms.ModelForm):
 
 
 @admin.register(Membership)
-class MembershipAdmin(PublicIdSearch, admin.ModelAdmin):
+class MembershipAdmin(PublicIdSearchMixin, admin.ModelAdmin):
     """View and change memberships. Invitations are read-only here: the API and the pages send them."""
 
     form = MembershipForm

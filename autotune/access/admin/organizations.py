@@ -13,13 +13,13 @@ from autotune.access.admin.keys import KeysInline
 from autotune.access.admin.members import MembersInline
 from autotune.access.models import Organization
 from autotune.core import ids
-from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.base import PublicIdSearchMixin
 from autotune.core.admin.cells import badge
-from autotune.core.admin.inlines import ShowsInlines
+from autotune.core.admin.inlines import InlinesMixin
 
 
 @admin.register(Organization)
-class OrganizationAdmin(ShowsInlines, PublicIdSearch, admin.ModelAdmin):
+class OrganizationAdmin(InlinesMixin, PublicIdSearchMixin, admin.ModelAdmin):
     """Rename and suspend organizations. Which one operates the installation is decided when it is created."""
 
     kind = "org"

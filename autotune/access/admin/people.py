@@ -12,9 +12,9 @@ from autotune.access.admin.keys import KeysInline
 from autotune.access.admin.members import MembershipsInline
 from autotune.access.models import User
 from autotune.core import ids
-from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.base import PublicIdSearchMixin
 from autotune.core.admin.cells import badge, moment
-from autotune.core.admin.inlines import ShowsInlines
+from autotune.core.admin.inlines import InlinesMixin
 
 
 class UserAddForm(AdminUserCreationForm):
@@ -30,7 +30,7 @@ class UserForm(UserChangeForm):
 
 
 @admin.register(User)
-class UserAdmin(ShowsInlines, PublicIdSearch, BaseUserAdmin):
+class UserAdmin(InlinesMixin, PublicIdSearchMixin, BaseUserAdmin):
     """People, who log in by email. They are deactivated, not deleted, because what they created refers to them."""
 
     kind = "user"

@@ -11,11 +11,11 @@ from django.utils.safestring import SafeString
 from autotune.access.admin.filters import OrganizationFilter
 from autotune.access.models import Role
 from autotune.access.roles import builtin
-from autotune.core.admin.base import PublicIdSearch
+from autotune.core.admin.base import PublicIdSearchMixin
 from autotune.core.admin.cells import badge, linked
 
 
-class RoleForm(forms.ModelForm):
+class RoleAdminForm(forms.ModelForm):
     """Reject permissions that the policy could not read."""
 
     def clean_permissions(self) -> list[dict[str, Any]]:
@@ -29,11 +29,11 @@ class RoleForm(forms.ModelForm):
 
 
 @admin.register(Role)
-class RoleAdmin(PublicIdSearch, admin.ModelAdmin):
+class RoleAdmin(PublicIdSearchMixin, admin.ModelAdmin):
     """Built-in roles are read-only; an organization's own can be changed."""
 
     kind = "role"
-    form = RoleForm
+    form = RoleAdminForm
     finds = MappingProxyType({"org": "organization_id"})
     list_display = (
         "name",

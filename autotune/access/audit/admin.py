@@ -7,13 +7,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from autotune.access.models import AuditChain, AuditEvent, Organization
-from autotune.core.admin.base import PublicIdSearch, Record
+from autotune.core.admin.base import PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import linked, moment, state
-from autotune.core.admin.lists import CreatedWithin, Growing, named
+from autotune.core.admin.lists import CreatedWithin, LargeTableMixin, named
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
+class AuditEventAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """Audit events, the newest first, and at most 10,000 of those that the filters select."""
 
     kind = "aud"
@@ -44,7 +44,7 @@ class AuditEventAdmin(Growing, PublicIdSearch, Record, admin.ModelAdmin):
 
 
 @admin.register(AuditChain)
-class AuditChainAdmin(PublicIdSearch, Record, admin.ModelAdmin):
+class AuditChainAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
     """The last sealed event of each chain."""
 
     finds = MappingProxyType({"org": "chain"})

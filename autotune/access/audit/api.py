@@ -6,21 +6,21 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from autotune.access.audit import export, querysets, responses
-from autotune.access.audit.requests import EventExportQuery, EventQuery
+from autotune.access.audit.requests import AuditEventQuery, AuditExportQuery
 from autotune.access.views import ApiView, find
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 
 RESOURCE = querysets.RESOURCE
-ORDER = Order("audit-events", {"at": "id"}, default="-at")  # ids are UUIDv7: their order is that of time
+ORDER = SortOrder("audit-events", {"at": "id"}, default="-at")  # ids are UUIDv7: their order is that of time
 
 
 class AuditEventsView(ApiView):
     @operation(
-        summary="List audit events, the newest first", resource=RESOURCE, action="read", query=EventQuery,
+        summary="List audit events, the newest first", resource=RESOURCE, action="read", query=AuditEventQuery,
         answers={200: responses.AuditEventList},
     )  # fmt: skip
-    def get(self, request: Request, query: EventQuery) -> responses.AuditEventList:
+    def get(self, request: Request, query: AuditEventQuery) -> responses.AuditEventList:
         """Who did what in the caller's organization, from where, and with what outcome. A role with the scope `all`
         reads the events of every organization, and those that belong to none."""
         events = querysets.chosen(self.principal, query)
@@ -39,10 +39,10 @@ class AuditEventView(ApiView):
 
 class AuditExportView(ApiView):
     @operation(
-        summary="Export audit events", resource=RESOURCE, action="read", query=EventExportQuery, answers={200: None},
+        summary="Export audit events", resource=RESOURCE, action="read", query=AuditExportQuery, answers={200: None},
         produces=tuple(kind.partition(";")[0] for kind in export.MEDIA_TYPES.values()),
     )  # fmt: skip
-    def get(self, request: Request, query: EventExportQuery) -> HttpResponseBase:
+    def get(self, request: Request, query: AuditExportQuery) -> HttpResponseBase:
         """A stream of events, the oldest first; an interrupted stream ends without its last chunk. In CSV, an
         apostrophe precedes text that a spreadsheet would run as a formula."""
         return export.respond(request._request, query, self.principal)

@@ -14,7 +14,7 @@ from typing import Final
 from django.db import IntegrityError, connection
 
 from autotune.core import connections, logs
-from autotune.core.background import Loop
+from autotune.core.background import BackgroundLoop
 
 logger = logging.getLogger(__name__)
 outages = logs.repeating(__name__)
@@ -22,7 +22,7 @@ MOST_KEPT: Final = 10_000  # events of one process, about 20 MiB
 EVERY_S: Final = 1.0
 
 
-class Backlog:
+class AuditBacklog:
     """Pending writes of one process, the oldest first. The first that is kept starts the thread that writes them.
 
     lost  called once for each event that can never be written
@@ -33,7 +33,7 @@ class Backlog:
         self._lock = threading.Lock()
         self._writing = threading.Lock()  # the thread of the backlog and the end of the process may both write
         self._pending: deque[Callable[[], None]] = deque()
-        self._loop = Loop("audit-backlog", self._pass, action="audit: writing the backlog", logger=logger)
+        self._loop = BackgroundLoop("audit-backlog", self._pass, action="audit: writing the backlog", logger=logger)
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -91,7 +91,7 @@ class Backlog:
         return EVERY_S if self._pending else None
 
 
-def at_exit(backlog: Backlog) -> Backlog:
+def at_exit(backlog: AuditBacklog) -> AuditBacklog:
     """Close the backlog when the process exits normally, and return it."""
     atexit.register(backlog.close)
     return backlog

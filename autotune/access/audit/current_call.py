@@ -16,7 +16,7 @@ from autotune.access.models import AuditEvent, User
 
 
 @dataclass(slots=True)
-class Call:
+class AuditedCall:
     """What is known of one request so far.
 
     action, resource  set if they differ from what the route implies, as for a login
@@ -45,16 +45,16 @@ class Call:
     recorded: int | None = None
 
 
-_current: ContextVar[Call | None] = ContextVar("audited_call", default=None)
+_current: ContextVar[AuditedCall | None] = ContextVar("audited_call", default=None)
 
 
-def current() -> Call | None:
+def current() -> AuditedCall | None:
     """Return the call that this thread answers; None in a job, a command, or a request that is not audited."""
     return _current.get()
 
 
 @contextmanager
-def at_hand(call: Call) -> Iterator[Call]:
+def at_hand(call: AuditedCall) -> Iterator[AuditedCall]:
     """Make `call` the current call within the block."""
     token = _current.set(call)
     try:

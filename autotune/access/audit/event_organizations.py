@@ -13,9 +13,11 @@ def home_of(user: User, request: HttpRequest | None = None) -> UUID | None:
 
     request  the request of the act, if there is one
     """
-    held = list(Membership.objects.filter(user=user).order_by("pk").values_list("organization_id", flat=True))
+    organization_ids = list(
+        Membership.objects.filter(user=user).order_by("pk").values_list("organization_id", flat=True)
+    )
     try:
         acting_in = ids.decode("org", str(getattr(request, "session", {}).get("organization", "")))
     except ValueError:
         acting_in = None
-    return acting_in if acting_in in held else next(iter(held), None)
+    return acting_in if acting_in in organization_ids else next(iter(organization_ids), None)

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from autotune.access.audit import querysets, responses
-from autotune.access.audit.requests import EventExportQuery
+from autotune.access.audit.requests import AuditExportQuery
 from autotune.access.audit.responses import AuditEventOut
 from autotune.access.principal import Principal
 from autotune.core.connections import release
@@ -27,7 +27,7 @@ FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would ru
 COLUMNS: Final = AuditEventOut.__struct_encode_fields__
 
 
-def respond(request: HttpRequest, query: EventExportQuery, principal: Principal) -> HttpResponseBase:
+def respond(request: HttpRequest, query: AuditExportQuery, principal: Principal) -> HttpResponseBase:
     """Return a streamed response with the events that the query selects, the oldest first.
 
     The first piece is made before the response starts, so that a failure there still becomes an error response.

@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 
 from autotune.access.audit import current_call, refreshes, request_subjects, trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.access.audit.event_organizations import home_of
 from autotune.core.api import problems
 from autotune.core.api.middleware import API_PREFIX, GetResponse
@@ -30,7 +30,7 @@ class AuditMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request_subjects.is_audited(request):
             return self.get_response(request)
-        with current_call.at_hand(Call(request, trail.address_of(request))) as call:
+        with current_call.at_hand(AuditedCall(request, trail.address_of(request))) as call:
             response = self.get_response(request)
             if call.recorded != response.status_code and not _is_nobodys_look(call, response):
                 _note(call, response)
@@ -64,7 +64,7 @@ class AuditMiddleware:
         return None
 
 
-def _note(call: Call, response: HttpResponse) -> None:
+def _note(call: AuditedCall, response: HttpResponse) -> None:
     """Write the event, unless it repeats a recent view of the same part of a page."""
     may_repeat = refreshes.may_be(call, response)
     if may_repeat and refreshes.is_known(call):
@@ -82,7 +82,7 @@ def _code(response: HttpResponse) -> str:
     return str(getattr(response, "problem_code", "") or getattr(shape, "code", ""))[:64]
 
 
-def _is_nobodys_look(call: Call, response: HttpResponse) -> bool:
+def _is_nobodys_look(call: AuditedCall, response: HttpResponse) -> bool:
     """Return whether an anonymous person merely viewed a page, such as the login."""
     request = call.request
     is_look = request.method in SAFE_METHODS and response.status_code < 400 and not call.action

@@ -12,7 +12,7 @@ from django.urls import reverse
 from autotune.access import policy
 from autotune.access.audit import querysets, responses, sealing, sentences
 from autotune.access.audit.api import ORDER
-from autotune.access.audit.requests import EventQuery
+from autotune.access.audit.requests import AuditEventQuery
 from autotune.access.frame import places
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import AuditEvent, Organization
@@ -30,7 +30,7 @@ EXPORT = "/api/v1/audit-events/export"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AuditEventRow:
     """An event as the list shows it. `page` is the address of the object's page, or ''."""
 
     event: AuditEvent
@@ -43,7 +43,7 @@ class Row:
 def every(request: PageRequest) -> HttpResponse:
     """List the audit events, the newest first."""
     principal = request.principal
-    list_request = listing.read(request, EventQuery)
+    list_request = listing.read(request, AuditEventQuery)
     rows, pagination = _rows(principal, list_request)
     parameters = {
         name: list_request.form_values[name]
@@ -81,7 +81,7 @@ def show_event(request: PageRequest, event_id: UUID) -> HttpResponse:
     return render(request, "access/audit/event.html", context)
 
 
-def _rows(principal: Principal, list_request: listing.ListRequest[EventQuery]) -> tuple[list[Any], Any]:
+def _rows(principal: Principal, list_request: listing.ListRequest[AuditEventQuery]) -> tuple[list[Any], Any]:
     """Return the page that the filters select; an invalid date is reported, and does not filter."""
     query = list_request.query
     while True:
@@ -97,11 +97,11 @@ def _rows(principal: Principal, list_request: listing.ListRequest[EventQuery]) -
             setattr(query, column, 0 if column == "offset" else None)
 
 
-def _shown(principal: Principal, rows: list[AuditEvent]) -> list[Row]:
+def _shown(principal: Principal, rows: list[AuditEvent]) -> list[AuditEventRow]:
     foreign = {row.organization_id for row in rows if row.organization_id} - {principal.organization.pk}
     names = dict(Organization.objects.filter(pk__in=foreign).values_list("pk", "name")) if foreign else {}
     return [
-        Row(
+        AuditEventRow(
             row,
             sentences.describe(row),
             sentences.page_of(row.object_id),

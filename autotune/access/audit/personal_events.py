@@ -18,7 +18,7 @@ from django.dispatch import Signal
 
 from autotune.access.accounts import signals as accounts
 from autotune.access.audit import current_call, trail
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.access.audit.event_organizations import home_of
 from autotune.access.models import Membership, Organization, User
 from autotune.core import ids
@@ -79,7 +79,7 @@ def _invitation_accepted(sender: Any, *, user: User, membership: Membership, **_
         _did(call, "members.accept", user, organization_id=membership.organization_id)
 
 
-def _did(call: Call, action: str, user: User, *, organization_id: UUID | None) -> None:
+def _did(call: AuditedCall, action: str, user: User, *, organization_id: UUID | None) -> None:
     """Write the event now. A request has one event, for what was done first; the rest follows from it.
 
     raises  Unavailable if it cannot be written

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from autotune.access import policy
-from autotune.access.audit.requests import EventFilter, EventQuery
+from autotune.access.audit.requests import AuditEventFilter, AuditEventQuery
 from autotune.access.models import AuditEvent
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
@@ -30,7 +30,7 @@ def visible_to(principal: Principal) -> AuditEventQuerySet:
     return policy.scope(AuditEventQuerySet(AuditEvent), principal, RESOURCE, "read")
 
 
-def chosen(principal: Principal, query: EventFilter | EventQuery) -> AuditEventQuerySet:
+def chosen(principal: Principal, query: AuditEventFilter | AuditEventQuery) -> AuditEventQuerySet:
     """Return the visible events that the filters select.
 
     raises Invalid for an invalid date

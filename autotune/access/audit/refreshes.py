@@ -15,14 +15,14 @@ from django.core.cache import cache
 from django.db import DatabaseError
 from django.http import HttpResponse
 
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.core.api.middleware import API_PREFIX
 
 logger = logging.getLogger(__name__)
 REMEMBERED: Final = timedelta(minutes=10)
 
 
-def may_be(call: Call, response: HttpResponse) -> bool:
+def may_be(call: AuditedCall, response: HttpResponse) -> bool:
     """Return whether the request reads a part of a page, so that it may repeat a recorded one."""
     request = call.request
     is_part = request.method == "GET" and request.headers.get("HX-Request") == "true"
@@ -31,7 +31,7 @@ def may_be(call: Call, response: HttpResponse) -> bool:
     return is_part and is_page and response.status_code < 400 and not tells_more and call.event is None
 
 
-def is_known(call: Call) -> bool:
+def is_known(call: AuditedCall) -> bool:
     """Return whether the same request was recorded recently. False if the cache is unavailable."""
     try:
         return cache.get(_key(call)) is not None
@@ -40,7 +40,7 @@ def is_known(call: Call) -> bool:
         return False
 
 
-def remember(call: Call) -> None:
+def remember(call: AuditedCall) -> None:
     """Remember that the request was recorded now."""
     try:
         cache.set(_key(call), True, REMEMBERED.total_seconds())
@@ -48,7 +48,7 @@ def remember(call: Call) -> None:
         logger.warning("audit: the cache cannot be written: %s", exc)
 
 
-def _key(call: Call) -> str:
+def _key(call: AuditedCall) -> str:
     """Return the cache key of session, organization and address; none of them can be read from it."""
     request = call.request
     session = request.COOKIES[settings.SESSION_COOKIE_NAME]

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import Resolver404, ResolverMatch, resolve
 
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.core import ids
 from autotune.core.api.middleware import API_PREFIX
 from autotune.core.api.operations import SAFE_METHODS, Operation
@@ -30,7 +30,7 @@ _GROUP: Final = re.compile(r"\(\?P<(\w+)>[^)]*\)")  # of a route that is a regul
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AuditedAction:
     """What a route and method do.
 
     route   the pattern, such as `/api/v1/tasks/:task_id`
@@ -65,12 +65,12 @@ def match_of(request: HttpRequest) -> ResolverMatch | None:
         return None
 
 
-def act_of(request: HttpRequest) -> tuple[Act, str]:
+def act_of(request: HttpRequest) -> tuple[AuditedAction, str]:
     """Return what the request does, and the public id of its object or ''."""
     match = match_of(request)
     method = (request.method or "GET").upper()
     if match is None:
-        return Act(f"{API}*", UNKNOWN, VERBS.get(method, "read")), ""
+        return AuditedAction(f"{API}*", UNKNOWN, VERBS.get(method, "read")), ""
     if getattr(match.func, "model_admin", None) is not None or "admin" in match.app_names:
         return _of_admin(match, method)
     act = _described(match.route, getattr(match.func, "cls", None), method)
@@ -78,14 +78,14 @@ def act_of(request: HttpRequest) -> tuple[Act, str]:
 
 
 @lru_cache(maxsize=1024)
-def _described(route: str, view: Any, method: str) -> Act:
+def _described(route: str, view: Any, method: str) -> AuditedAction:
     pattern = "/" + _PARAMETER.sub(r":\2", _GROUP.sub(r":\1", route)).strip("^$")
     kinds = tuple((name, kind) for kind, name in _PARAMETER.findall(route) if kind in KINDS)
     what = _operation(view, method)
     verb = (what.action if what else "") or VERBS.get(method, "read")
     if verb == "create" and not pattern.startswith(API):
         verb = "update"  # a form's route says what it does
-    return Act(pattern, (what.resource if what else "") or _resource(view, pattern), verb, kinds)
+    return AuditedAction(pattern, (what.resource if what else "") or _resource(view, pattern), verb, kinds)
 
 
 def _operation(view: Any, method: str) -> Operation | None:
@@ -112,12 +112,12 @@ def _object_id(kinds: Sequence[tuple[str, str]], path_arguments: dict[str, Any])
     return ""
 
 
-def _of_admin(match: ResolverMatch, method: str) -> tuple[Act, str]:
+def _of_admin(match: ResolverMatch, method: str) -> tuple[AuditedAction, str]:
     """Return the act of an admin page: its route names the table, its path the row."""
     act = _described(match.route, None, method)
     page = (match.url_name or "").rpartition("_")[2]
     verb = {"add": "create", "delete": "delete"}.get(page, "update") if method not in SAFE_METHODS else "read"
-    return Act(act.route, "admin", verb), row_id(
+    return AuditedAction(act.route, "admin", verb), row_id(
         getattr(match.func, "model_admin", None), match.kwargs.get("object_id")
     )
 
@@ -136,7 +136,7 @@ def row_id(model_admin: Any, pk: Any) -> str:
     return f"{model_admin.model._meta.label_lower} {key}"[:64] if isinstance(key, int | UUID) else ""
 
 
-def owner_of(call: Call) -> UUID | None:
+def owner_of(call: AuditedCall) -> UUID | None:
     """Return the organization of an admin page's row, so that it sees in its log what was done to its own data."""
     match = call.request.resolver_match
     model_admin = getattr(match.func, "model_admin", None) if match else None
@@ -156,7 +156,7 @@ def owner_of(call: Call) -> UUID | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedAction:
     """An action of an admin list, and to how many rows it applies.
 
     asks  the request only wants the confirmation page
@@ -167,7 +167,7 @@ class Selected:
     asks: bool
 
 
-def selected_in(call: Call) -> Selected | None:
+def selected_in(call: AuditedCall) -> SelectedAction | None:
     """Return the submitted action of an admin list; None for any other request."""
     request = call.request
     match = request.resolver_match
@@ -180,4 +180,4 @@ def selected_in(call: Call) -> Selected | None:
         return None
     answer = DELETION_CONFIRMED if name == "delete_selected" else getattr(admin_action[0], "answer", "")
     asks = bool(answer) and not request.POST.get(answer)
-    return Selected(f"admin.{name}"[:80], len(request.POST.getlist("_selected_action")), asks)
+    return SelectedAction(f"admin.{name}"[:80], len(request.POST.getlist("_selected_action")), asks)

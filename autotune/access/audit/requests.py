@@ -11,7 +11,7 @@ OutcomeName = Literal["open", "succeeded", "refused", "failed", "interrupted"]
 Text = Annotated[str, Meta(max_length=254)]
 
 
-class EventFilter(QueryStruct):
+class AuditEventFilter(QueryStruct):
     """`actor`: a `user_` or `key_` id, or the actor as events show it."""
 
     actor: Text | None = None
@@ -22,8 +22,8 @@ class EventFilter(QueryStruct):
     end_date: str | None = None
 
 
-class EventQuery(PageQuery):
-    """Filters and paging. It repeats the members of EventFilter, since msgspec cannot join two structs with members."""
+class AuditEventQuery(PageQuery):
+    """Filters and paging. It repeats the members of AuditEventFilter, since msgspec cannot join two structs."""
 
     actor: Text | None = None
     action: Text | None = None
@@ -33,5 +33,5 @@ class EventQuery(PageQuery):
     end_date: str | None = None
 
 
-class EventExportQuery(EventFilter):
+class AuditExportQuery(AuditEventFilter):
     format: Literal["jsonl", "csv"] = "jsonl"

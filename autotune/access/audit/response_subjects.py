@@ -6,7 +6,7 @@ import msgspec
 from django.http.response import HttpResponseBase
 
 from autotune.access.audit import current_call
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.core.api.pagination import Pagination
 
 
@@ -18,7 +18,7 @@ def noted(response: HttpResponseBase) -> HttpResponseBase:
     return response
 
 
-def _note(call: Call, content: Any) -> None:
+def _note(call: AuditedCall, content: Any) -> None:
     if not isinstance(content, msgspec.Struct):
         return
     for name in content.__struct_fields__:

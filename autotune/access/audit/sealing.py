@@ -27,16 +27,16 @@ LOCK: Final = 0x6175_6469_7400_0001
 
 
 @dataclass(slots=True)
-class Sealed:
+class SealingResult:
     """The result of a pass. refused: public ids of events with a wrong mac."""
 
     count: int = 0
     refused: Sequence[str] = ()
 
 
-def seal() -> Sealed:
+def seal() -> SealingResult:
     """Seal all unsealed events in bounded batches; do nothing if another process is sealing."""
-    whole = Sealed()
+    whole = SealingResult()
     if not AuditEvent.objects.filter(number=None).exists():
         return whole  # without a transaction, which would block the embedded engine's only writer
     refused: list[str] = []

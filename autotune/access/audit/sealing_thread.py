@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from autotune.access.audit import sealing
-from autotune.core.background import Loop
+from autotune.core.background import BackgroundLoop
 
 logger = logging.getLogger(__name__)
 EVERY_S: Final = 1.0
 WARN_EVERY_S: Final = 10.0
 
 
-class Sealer(Loop):
+class SealingThread(BackgroundLoop):
     """The sealing thread. Start it once in a process; `stop()` ends it after the current pass."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest
 
 from autotune.access.audit import backlog, current_call, macs, request_subjects
-from autotune.access.audit.current_call import Call
+from autotune.access.audit.current_call import AuditedCall
 from autotune.access.models import ApiKey, AuditEvent, Organization, User
 from autotune.access.models.audit import INSTALLATION
 from autotune.access.principal import Principal
@@ -82,7 +82,7 @@ def required(event: AuditEvent) -> None:
         raise Unavailable(UNWRITTEN) from exc
 
 
-def written(call: Call, status: int, code: str = "") -> None:
+def written(call: AuditedCall, status: int, code: str = "") -> None:
     """Write the event of a call into the transaction of its work, once that is done.
 
     raises  Unavailable if it cannot be written, which rolls the work back
@@ -98,7 +98,7 @@ def within(status: int, code: str = "") -> None:
         written(call, status, code)
 
 
-def opened(call: Call) -> None:
+def opened(call: AuditedCall) -> None:
     """Write the event of a call before its work, if that waits for other servers or makes its own transactions.
 
     raises  Unavailable if it cannot be written
@@ -109,7 +109,7 @@ def opened(call: Call) -> None:
         call.event = event
 
 
-def closed(call: Call, status: int | None, code: str = "") -> None:
+def closed(call: AuditedCall, status: int | None, code: str = "") -> None:
     """Give an open event its outcome. An event that has one, or whose work was rolled back, keeps it."""
     event = call.event
     assert event is not None
@@ -128,7 +128,7 @@ def _close(event: AuditEvent) -> None:
     still_open.update(**{name: getattr(event, name) for name in names})
 
 
-def noted(call: Call, status: int, code: str = "") -> None:
+def noted(call: AuditedCall, status: int, code: str = "") -> None:
     """Write the event of a call that changed nothing, or the outcome of an open one. A failure never stops the call.
 
     While the database is away, the backlog keeps the event; a failure for any other reason raises an alarm.
@@ -155,7 +155,7 @@ def _insert_read(event: AuditEvent) -> None:
     insert(event, may_be_lost=True)
 
 
-def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: str = "") -> AuditEvent:
+def event_of(call: AuditedCall, *, outcome: str = "", status: int | None = None, code: str = "") -> AuditEvent:
     """Return what is known of a call as an unsaved event."""
     request = call.request
     act, object_id = request_subjects.act_of(request)
@@ -188,7 +188,7 @@ def event_of(call: Call, *, outcome: str = "", status: int | None = None, code: 
     return event
 
 
-def outcome_of(call: Call, status: int | None) -> str:
+def outcome_of(call: AuditedCall, status: int | None) -> str:
     """Return the outcome of a call by its status. A form's page that answers 200 has rejected the input."""
     if status is None or status >= 500:
         return Outcome.FAILED
@@ -281,4 +281,4 @@ class _Losses:
 
 
 losses = _Losses()
-unwritten = backlog.at_exit(backlog.Backlog(lambda: losses.add()))
+unwritten = backlog.at_exit(backlog.AuditBacklog(lambda: losses.add()))

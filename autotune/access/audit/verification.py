@@ -19,7 +19,7 @@ RANGE: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ChainProblem:
     """A problem of a chain. kind: `altered`, `removed`, `inserted` or `unreadable`."""
 
     chain: str
@@ -31,7 +31,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The end of a chain at some time. A copy outside of this database reveals the removal of later events."""
 
     number: int
@@ -54,12 +54,12 @@ def chains() -> list[UUID]:
     return sorted(heads | set(AuditEvent.objects.order_by().values_list("chain", flat=True).distinct()))
 
 
-def heads() -> dict[str, Head]:
+def heads() -> dict[str, ChainHead]:
     """Return the present end of each chain, by its public name."""
-    return {name_of(head.chain): Head(head.number, bytes(head.digest).hex()) for head in AuditChain.objects.all()}
+    return {name_of(head.chain): ChainHead(head.number, bytes(head.digest).hex()) for head in AuditChain.objects.all()}
 
 
-def verify(chain: UUID, kept: Mapping[str, Head] | None = None) -> Iterator[Finding]:
+def verify(chain: UUID, kept: Mapping[str, ChainHead] | None = None) -> Iterator[ChainProblem]:
     """Yield the problems of a chain.
 
     kept  heads that were saved earlier in another place
@@ -67,7 +67,7 @@ def verify(chain: UUID, kept: Mapping[str, Head] | None = None) -> Iterator[Find
     try:
         key = macs.key_of(chain)
     except Undecryptable as exc:
-        yield Finding(name_of(chain), "unreadable", str(exc))
+        yield ChainProblem(name_of(chain), "unreadable", str(exc))
         return
     yield from _Walk(chain, key, (kept or {}).get(name_of(chain))).findings()
 
@@ -75,12 +75,12 @@ def verify(chain: UUID, kept: Mapping[str, Head] | None = None) -> Iterator[Find
 class _Walk:
     """One pass over a chain."""
 
-    def __init__(self, chain: UUID, key: bytes, kept: Head | None) -> None:
+    def __init__(self, chain: UUID, key: bytes, kept: ChainHead | None) -> None:
         self.chain, self.key, self.kept = chain, key, kept
         self.name = name_of(chain)
         self.number, self.digest = 0, macs.GENESIS
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ChainProblem]:
         head = AuditChain.objects.filter(chain=self.chain).first()
         yield from self._sealed(head.number if head else 0)
         if head is not None and self.number == head.number and self.digest != bytes(head.digest):
@@ -88,7 +88,7 @@ class _Walk:
         yield from self._behind(head.number if head else 0)
         yield from self._unsealed()
 
-    def _sealed(self, end: int) -> Iterator[Finding]:
+    def _sealed(self, end: int) -> Iterator[ChainProblem]:
         for event in self._events(end):
             number = int(event.number or 0)
             if number > self.number + 1:
@@ -119,14 +119,14 @@ class _Walk:
                 return
             after = int(events[-1].number or 0)
 
-    def _behind(self, end: int) -> Iterator[Finding]:
+    def _behind(self, end: int) -> Iterator[ChainProblem]:
         """Yield events with a number beyond the chain's end, which the sealing thread may have moved since."""
         head = AuditChain.objects.filter(chain=self.chain).first()
         beyond = AuditEvent.objects.filter(chain=self.chain, number__gt=max(head.number if head else 0, end))
         for event in beyond.order_by("number")[:RANGE]:
             yield self._finding("inserted", f"number {event.number}, {_describe(event)}")
 
-    def _unsealed(self) -> Iterator[Finding]:
+    def _unsealed(self) -> Iterator[ChainProblem]:
         after = UUID(int=0)
         while True:
             rows = AuditEvent.objects.filter(chain=self.chain, number=None, id__gt=after).order_by("id")
@@ -138,11 +138,11 @@ class _Walk:
                 return
             after = events[-1].id
 
-    def _removed(self, first: int, last: int) -> Finding:
+    def _removed(self, first: int, last: int) -> ChainProblem:
         return self._finding("removed", f"number {first}" if first == last else f"numbers {first} to {last}")
 
-    def _finding(self, kind: str, what: str) -> Finding:
-        return Finding(self.name, kind, what)
+    def _finding(self, kind: str, what: str) -> ChainProblem:
+        return ChainProblem(self.name, kind, what)
 
 
 def _describe(event: AuditEvent) -> str:

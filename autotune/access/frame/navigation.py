@@ -14,7 +14,7 @@ from autotune.access.principal import Principal
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NavigationEntry:
     """An entry of the navigation.
 
     page   the name of its route
@@ -28,7 +28,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class NavigationLink:
     """A place as it is shown; `current` is True on its page and the pages below it."""
 
     label: str
@@ -38,43 +38,45 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class NavigationSection:
     label: str
-    links: list[Link]
+    links: list[NavigationLink]
 
 
-PLACES: Final[dict[str, tuple[Place, ...]]] = {
-    "": (Place("Overview", "home", "home"),),
+PLACES: Final[dict[str, tuple[NavigationEntry, ...]]] = {
+    "": (NavigationEntry("Overview", "home", "home"),),
     "Judge": (
-        Place("Graders", "graders", "grader", (("endpoint_graders", "read"),)),
-        Place("Marketplace", "marketplace", "market", (("listed_graders", "read"),)),
-        Place("Reviews", "reviews", "review", (("reviews", "update"), ("reviews", "create"))),
+        NavigationEntry("Graders", "graders", "grader", (("endpoint_graders", "read"),)),
+        NavigationEntry("Marketplace", "marketplace", "market", (("listed_graders", "read"),)),
+        NavigationEntry("Reviews", "reviews", "review", (("reviews", "update"), ("reviews", "create"))),
     ),
     "Score": (
-        Place("Tasks", "tasks", "task", (("tasks", "read"),)),
-        Place("Completions", "completions", "completion", (("completions", "read"), ("shared_completions", "read"))),
-        Place("Scores", "scores", "score", (("scores", "read"),)),
-        Place("Workflow runs", "workflow_runs", "run", (("workflow_runs", "read"),)),
+        NavigationEntry("Tasks", "tasks", "task", (("tasks", "read"),)),
+        NavigationEntry(
+            "Completions", "completions", "completion", (("completions", "read"), ("shared_completions", "read"))
+        ),
+        NavigationEntry("Scores", "scores", "score", (("scores", "read"),)),
+        NavigationEntry("Workflow runs", "workflow_runs", "run", (("workflow_runs", "read"),)),
     ),
     "Train": (
-        Place("Exports", "exports", "export", (("exports", "read"),)),
-        Place("Preference pairs", "pairs", "pair", (("preference_pairs", "read"),)),
-        Place("Live rewards", "reward_endpoints", "reward", (("reward_endpoints", "read"),)),
+        NavigationEntry("Exports", "exports", "export", (("exports", "read"),)),
+        NavigationEntry("Preference pairs", "pairs", "pair", (("preference_pairs", "read"),)),
+        NavigationEntry("Live rewards", "reward_endpoints", "reward", (("reward_endpoints", "read"),)),
     ),
     "Settings": (
-        Place("Organization", "settings", "organization"),
-        Place("Members", "members", "people", (("members", "read"),)),
-        Place("Roles", "roles", "role", (("roles", "read"),)),
-        Place("API keys", "api_keys", "key", (("keys", "read"),)),
-        Place("Webhooks", "webhooks", "webhook", (("webhooks", "read"),)),
-        Place("Retention", "retention", "retention", (("retention", "read"),)),
-        Place("Audit", "audit", "audit", (("audit", "read"),)),
-        Place("Your account", "account", "person"),
+        NavigationEntry("Organization", "settings", "organization"),
+        NavigationEntry("Members", "members", "people", (("members", "read"),)),
+        NavigationEntry("Roles", "roles", "role", (("roles", "read"),)),
+        NavigationEntry("API keys", "api_keys", "key", (("keys", "read"),)),
+        NavigationEntry("Webhooks", "webhooks", "webhook", (("webhooks", "read"),)),
+        NavigationEntry("Retention", "retention", "retention", (("retention", "read"),)),
+        NavigationEntry("Audit", "audit", "audit", (("audit", "read"),)),
+        NavigationEntry("Your account", "account", "person"),
     ),
 }
 
 
-def sections(principal: Principal, path: str) -> list[Section]:
+def sections(principal: Principal, path: str) -> list[NavigationSection]:
     """Return the places that the principal may enter, in sections; the one nearest above `path` is current."""
     allowed = {
         label: [(place, url) for place in places if _allowed(principal, place) and (url := _url(place.page))]
@@ -82,13 +84,13 @@ def sections(principal: Principal, path: str) -> list[Section]:
     }
     here = max((url for entries in allowed.values() for _, url in entries if _above(url, path)), key=len, default="")
     return [
-        Section(label, [Link(place.label, url, place.icon, url == here) for place, url in entries])
+        NavigationSection(label, [NavigationLink(place.label, url, place.icon, url == here) for place, url in entries])
         for label, entries in allowed.items()
         if entries
     ]
 
 
-def _allowed(principal: Principal, place: Place) -> bool:
+def _allowed(principal: Principal, place: NavigationEntry) -> bool:
     return not place.needs or any(policy.reach(principal, *need) for need in place.needs)
 
 

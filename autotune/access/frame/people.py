@@ -8,7 +8,7 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 
 
-class Names:
+class EmailAddresses:
     """The email addresses of people that the principal may see, read by one query."""
 
     def __init__(self, principal: Principal, people: Iterable[UUID | None]) -> None:

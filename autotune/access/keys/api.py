@@ -12,20 +12,20 @@ from autotune.access.models import ApiKey
 from autotune.access.requests import KeyPatch, KeyQuery, KeyRotation, NewKey
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 
 RESOURCE = "keys"
-ORDER = Order("api-keys", {"createdAt": "created_at", "name": "name"})
+ORDER = SortOrder("api-keys", {"createdAt": "created_at", "name": "name"})
 
 
-class KeyView(ApiView):
+class ApiKeyView(ApiView):
     """Base of the views below `/api-keys/:id`."""
 
     def key(self, key_id: UUID, action: str = "read") -> ApiKey:
         return find_for(querysets.api_keys(), self.principal, key_id, action, "API key")
 
 
-class ApiKeys(ApiView):
+class ApiKeysView(ApiView):
     @operation(
         summary="List API keys, including ended ones.", resource=RESOURCE, action="read", query=KeyQuery,
         answers={200: responses.ApiKeyPage},
@@ -46,7 +46,7 @@ class ApiKeys(ApiView):
         return _with_secret(creation.create(self.principal, body))
 
 
-class ApiKeyDetail(KeyView):
+class ApiKeyDetailView(ApiKeyView):
     @operation(summary="Read an API key.", resource=RESOURCE, action="read", answers={200: responses.ApiKeyAnswer})
     def get(self, request: Request, key_id: UUID) -> responses.ApiKeyAnswer:
         return responses.ApiKeyAnswer(responses.api_key_out(self.key(key_id)))
@@ -67,7 +67,7 @@ class ApiKeyDetail(KeyView):
         creation.revoke(self.principal, self.key(key_id, "delete").pk)
 
 
-class ApiKeyRevoke(KeyView):
+class ApiKeyRevokeView(ApiKeyView):
     @operation(
         summary="Revoke an API key, and return it.", resource=RESOURCE, action="delete",
         answers={200: responses.ApiKeyAnswer},
@@ -77,7 +77,7 @@ class ApiKeyRevoke(KeyView):
         return responses.ApiKeyAnswer(responses.api_key_out(key))
 
 
-class ApiKeyRotate(KeyView):
+class ApiKeyRotateView(ApiKeyView):
     @operation(
         summary="Replace one's own key by a new one. The old key still works for a grace period.",
         resource=RESOURCE, action="update", body=KeyRotation, needs_body=False,

@@ -21,7 +21,7 @@ class BeyondOwnKey(Forbidden):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class KeyBounds:
     """The kind, end and networks of a key, which limit it in addition to its role."""
 
     kind: str
@@ -29,11 +29,11 @@ class Bounds:
     networks: list[str]
 
     @classmethod
-    def of(cls, key: ApiKey) -> "Bounds":
+    def of(cls, key: ApiKey) -> "KeyBounds":
         return cls(key.kind, key.expires_at, list(key.networks))
 
 
-def require_within_own(principal: Principal, bounds: Bounds) -> None:
+def require_within_own(principal: Principal, bounds: KeyBounds) -> None:
     """Check that a key creates no key with wider bounds than its own.
 
     Otherwise a stolen key could outlive its end or leave its networks.
@@ -42,7 +42,7 @@ def require_within_own(principal: Principal, bounds: Bounds) -> None:
     """
     if principal.key is None:
         return
-    own = Bounds.of(principal.key)
+    own = KeyBounds.of(principal.key)
     if own.kind == ApiKey.Kind.TEST and bounds.kind != own.kind:
         raise BeyondOwnKey("A test key can create and change only test keys.")
     if own.expires_at is not None and (bounds.expires_at is None or bounds.expires_at > own.expires_at):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from msgspec import UNSET
 
 from autotune.access.keys import tokens
-from autotune.access.keys.bounds import Bounds, end_of, networks_of, require_within_own
+from autotune.access.keys.bounds import KeyBounds, end_of, networks_of, require_within_own
 from autotune.access.members import membership
 from autotune.access.models import ApiKey, Membership, Organization
 from autotune.access.principal import Principal
@@ -39,8 +39,8 @@ def create(principal: Principal, body: NewKey) -> KeyWithSecret:
     """
     role = ceilings.role_named(body.role, principal.organization)
     ceilings.require_covered(principal, role.permissions, f"the role {role.name}")
-    asking = Bounds.of(principal.key) if principal.key else Bounds(ApiKey.Kind.LIVE, None, [])
-    bounds = Bounds(
+    asking = KeyBounds.of(principal.key) if principal.key else KeyBounds(ApiKey.Kind.LIVE, None, [])
+    bounds = KeyBounds(
         kind=body.kind or asking.kind,
         expires_at=end_of(body.expires_at) if body.expires_at is not None else asking.expires_at,
         networks=asking.networks if body.networks is None else networks_of(body.networks),
@@ -73,7 +73,7 @@ def change(principal: Principal, key_id: UUID, body: KeyPatch) -> ApiKey:
         changes["name"] = body.name
     if body.networks is not UNSET:
         changes["networks"] = networks_of(body.networks) if isinstance(body.networks, list) else []
-        require_within_own(principal, Bounds(key.kind, key.expires_at, changes["networks"]))
+        require_within_own(principal, KeyBounds(key.kind, key.expires_at, changes["networks"]))
     for name, value in changes.items():
         setattr(key, name, value)
     if changes:
@@ -95,7 +95,7 @@ def rotate(principal: Principal, key_id: UUID, *, grace_hours: int | None = None
     if old.user_id != principal.user.pk:
         raise Forbidden("Only the person who created a key can rotate it. Revoke it, or ask them to create a new one.")
     _require_not_above(principal, old)
-    require_within_own(principal, Bounds.of(old))
+    require_within_own(principal, KeyBounds.of(old))
     if old.replaced_by_id is not None:
         raise Conflict(
             "This key was already rotated. It works until its grace period ends.", code="rotation_in_progress"

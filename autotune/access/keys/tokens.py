@@ -92,7 +92,7 @@ def find(text: str, address: str = "") -> ApiKey | None:
     key = _with_holder(ids.decode("key", f"key_{match[2]}"))
     if key is None or not hmac.compare_digest(bytes(key.digest), digest(text)):
         return None
-    if key.held is None or not usable(key) or not allowed_from(key.networks, address):
+    if key.membership_grants is None or not usable(key) or not allowed_from(key.networks, address):
         return None
     note_use(key)
     return key
@@ -101,7 +101,7 @@ def find(text: str, address: str = "") -> ApiKey | None:
 def usable_now(key_id: UUID) -> ApiKey | None:
     """Return the key with this id as `find` does, for any address; None if it is no longer usable."""
     key = _with_holder(key_id)
-    return None if key is None or key.held is None or not usable(key) else key
+    return None if key is None or key.membership_grants is None or not usable(key) else key
 
 
 def _with_holder(key_id: UUID) -> ApiKey | None:
@@ -113,7 +113,7 @@ def _with_holder(key_id: UUID) -> ApiKey | None:
         return None
     key, organization, user, role, allowed = instances(_RECORDS, row)
     key.organization, key.user, key.role = organization, user, role
-    key.held = allowed.permissions if allowed else None
+    key.membership_grants = allowed.permissions if allowed else None
     return key
 
 

@@ -10,14 +10,14 @@ from autotune.access.models import Membership
 from autotune.access.requests import Invitation, MemberPatch, MemberQuery
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, page
+from autotune.core.api.pagination import SortOrder, page
 from autotune.core.errors import NotFound
 
 RESOURCE = "members"
-ORDER = Order("members", {"createdAt": "created_at"})
+ORDER = SortOrder("members", {"createdAt": "created_at"})
 
 
-class Members(ApiView):
+class MembersView(ApiView):
     @operation(
         summary="List members and invitations.", resource=RESOURCE, action="read", query=MemberQuery,
         answers={200: responses.MemberPage},
@@ -39,7 +39,7 @@ class Members(ApiView):
         return responses.MemberAnswer(responses.member_out(invitations.invite(self.principal, body)))
 
 
-class MemberDetail(ApiView):
+class MemberDetailView(ApiView):
     @operation(summary="Read a member.", resource=RESOURCE, action="read", answers={200: responses.MemberAnswer})
     def get(self, request: Request, member_id: UUID) -> responses.MemberAnswer:
         return responses.MemberAnswer(responses.member_out(self.member(member_id, "read")))

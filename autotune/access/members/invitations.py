@@ -87,10 +87,10 @@ def stands(invited: Membership) -> bool:
     """Return whether its sender could still send it: an invitation gives no rights that its sender has lost since."""
     if invited.invited_by_id is None:  # made by the admin site or a command, or the person's account is gone
         return False
-    held = Membership.objects.select_related("organization", "role", "user").filter(
+    memberships = Membership.objects.select_related("organization", "role", "user").filter(
         user_id=invited.invited_by_id, user__is_active=True, organization__suspended=False
     )
-    return any(_may_still(sender, invited) for sender in held)
+    return any(_may_still(sender, invited) for sender in memberships)
 
 
 def clean() -> int:

@@ -39,7 +39,7 @@ class ApiKey(models.Model):
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
 
-    held: list[dict[str, Any]] | None
+    membership_grants: list[dict[str, Any]] | None
 
     class Meta:
         verbose_name = "API key"

@@ -9,13 +9,13 @@ from autotune.access.organizations import lifecycle
 from autotune.access.requests import NewOrganization, OrganizationPatch
 from autotune.access.views import ApiView, find
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, PageQuery, page
+from autotune.core.api.pagination import PageQuery, SortOrder, page
 
 RESOURCE = "organizations"
-ORDER = Order("organizations", {"createdAt": "created_at", "name": "name"})
+ORDER = SortOrder("organizations", {"createdAt": "created_at", "name": "name"})
 
 
-class Organizations(ApiView):
+class OrganizationsView(ApiView):
     @operation(
         summary="List the caller's organization; admins of the operating organization see all.", resource=RESOURCE,
         or_resource="retention", action="read", query=PageQuery, answers={200: responses.OrganizationPage},
@@ -33,7 +33,7 @@ class Organizations(ApiView):
         return responses.OrganizationAnswer(responses.organization_out(lifecycle.create(self.principal, body)))
 
 
-class OrganizationDetail(ApiView):
+class OrganizationDetailView(ApiView):
     @operation(
         summary="Read an organization.", resource=RESOURCE, or_resource="retention", action="read",
         answers={200: responses.OrganizationAnswer},

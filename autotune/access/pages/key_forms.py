@@ -44,7 +44,7 @@ class KeyForm(BodyForm):
     clears = frozenset({"networks"})
 
 
-class RotateForm(BodyForm):
+class KeyRotationForm(BodyForm):
     grace_hours = forms.TypedChoiceField(
         coerce=int,
         choices=[

@@ -20,7 +20,7 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.keys import creation, tokens
 from autotune.access.keys.api import ORDER
 from autotune.access.models import ApiKey
-from autotune.access.pages.key_forms import KeyForm, NewKeyForm, RotateForm
+from autotune.access.pages.key_forms import KeyForm, KeyRotationForm, NewKeyForm
 from autotune.access.principal import Principal
 from autotune.access.requests import KeyPatch, KeyQuery, KeyRotation, NewKey
 from autotune.access.views import find_for
@@ -45,7 +45,7 @@ def every(request: PageRequest) -> HttpResponse:
     if list_request.query.status is not None:
         api_keys = api_keys.filter(ended) if list_request.query.status == "ended" else api_keys.exclude(ended)
     rows, pagination = cut(api_keys, list_request.query, ORDER, owner=principal.organization.pk)
-    names = people.Names(principal, [row.user_id for row in rows])
+    names = people.EmailAddresses(principal, [row.user_id for row in rows])
     context = {
         "title": "API keys",
         "crumbs": places.crumbs(),
@@ -106,7 +106,7 @@ def rotate(request: PageRequest, key_id: UUID) -> HttpResponse:
     """Replace the person's own key by a new one; only this response shows it."""
     principal = request.principal
     old = _key(principal, key_id, "update")
-    form = RotateForm(request.POST)
+    form = KeyRotationForm(request.POST)
     acting.concerns("keys", "update", old.public_id, fields=("graceHours",))
     if form.is_valid():
         try:
@@ -131,17 +131,17 @@ def revoke(request: PageRequest, key_id: UUID) -> HttpResponseBase:
     return redirect("api_key", key_id)
 
 
-def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: RotateForm | None = None) -> HttpResponse:
+def _page(request: PageRequest, key: ApiKey, form: KeyForm, rotation: KeyRotationForm | None = None) -> HttpResponse:
     principal = request.principal
     is_own = key.user_id == principal.user.pk
     working = not tokens.ended(key)
     successor = key.replaced_by_id
     context = {
-        **_row(key, people.Names(principal, [key.user_id])),
+        **_row(key, people.EmailAddresses(principal, [key.user_id])),
         "title": key.name,
         "crumbs": places.crumbs(("API keys", reverse("api_keys"))),
         "form": form if working and _may(principal, key, "update") else None,
-        "rotation": rotation or RotateForm(),
+        "rotation": rotation or KeyRotationForm(),
         "ticket": once.ticket_for(request, reverse("api_key_rotate", args=[key.pk])),
         "may_rotate": working and is_own and successor is None and _may(principal, key, "update"),
         "may_revoke": key.revoked_at is None and working and _may(principal, key, "delete"),
@@ -165,7 +165,7 @@ def _show_secret(
     return render(request, "access/keys/secret.html", context, status=201)
 
 
-def _row(key: ApiKey, names: people.Names) -> dict[str, object]:
+def _row(key: ApiKey, names: people.EmailAddresses) -> dict[str, object]:
     now = timezone.now()
     if key.revoked_at is not None:
         state = "revoked"

@@ -37,7 +37,7 @@ SHORT: Final = {"own": "own", "organization": "org", "all": "all"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PermissionMatrixRow:
     """A role's rights on one resource. `cells`: the widest scope of each action, or ''."""
 
     resource: str
@@ -50,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PermissionEditorRow:
     """One row of the editor. `actions`: (action, whether it is checked, the person's own scope in short or '')."""
 
     place: int
@@ -61,21 +61,21 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class ComingPermission:
+class ReservedPermission:
     """A permission on a resource that has no feature yet. `value`: how the form sends it back."""
 
     value: str
     text: str
 
 
-def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]]:
+def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[PermissionMatrixRow]]]:
     """Return the (area, rows) of the table, with a row for every offered resource."""
     grants = granted(permissions)
     return [
         (
             area,
             [
-                Row(
+                PermissionMatrixRow(
                     resource,
                     ABOUT.get(resource, ""),
                     [SHORT.get(grants.get((resource, action), ""), "") for action in EVERYTHING],
@@ -87,7 +87,9 @@ def read(permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Row]]
     ]
 
 
-def editor(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> list[tuple[str, list[Entry]]]:
+def editor(
+    principal: Principal, permissions: Iterable[Mapping[str, Any]]
+) -> list[tuple[str, list[PermissionEditorRow]]]:
     """Return the (area, rows) of the form: a row for each permission, and an empty one for each other resource."""
     entries_by_resource: dict[str, list[Mapping[str, Any]]] = {}
     for entry in permissions:
@@ -100,7 +102,7 @@ def editor(principal: Principal, permissions: Iterable[Mapping[str, Any]]) -> li
                 actions = [
                     (action, action in entry["actions"], _own(principal, resource, action)) for action in EVERYTHING
                 ]
-                rows.append(Entry(place, resource, ABOUT.get(resource, ""), entry["scope"], actions))
+                rows.append(PermissionEditorRow(place, resource, ABOUT.get(resource, ""), entry["scope"], actions))
                 place += 1
         areas.append((area, rows))
     return areas
@@ -141,10 +143,10 @@ def echoed(data: QueryDict) -> list[dict[str, Any]]:
     return permissions + [entry for entry in _coming_permissions(data) if entry["resource"] in COMING]
 
 
-def coming(permissions: Iterable[Mapping[str, Any]]) -> list[ComingPermission]:
+def coming(permissions: Iterable[Mapping[str, Any]]) -> list[ReservedPermission]:
     """Return the permissions on resources that have no feature yet, in the order in which the role has them."""
     return [
-        ComingPermission(
+        ReservedPermission(
             f"{entry['resource']}:{entry['scope']}:{','.join(entry['actions'])}",
             f"{entry['resource'].replace('_', ' ')}: {', '.join(entry['actions'])} ({entry['scope']})",
         )

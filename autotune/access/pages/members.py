@@ -27,7 +27,7 @@ from autotune.core.pages.forms import BodyForm
 WHAT = "member"
 
 
-class RoleForm(BodyForm):
+class MemberRoleForm(BodyForm):
     role = forms.ChoiceField(label="Role", help_text="You can give only roles with no more rights than your own.")
 
 
@@ -83,7 +83,7 @@ def show_member(request: PageRequest, member_id: UUID) -> HttpResponseBase:
         "may_remove": policy_allows(principal, member, "delete"),
         "may_invite": member.user is None and policy.reach(principal, "members", "create") in ("organization", "all"),
         "keys": _working_keys(member),
-        "invited_by": people.Names(principal, [member.invited_by_id]).of(member.invited_by_id),
+        "invited_by": people.EmailAddresses(principal, [member.invited_by_id]).of(member.invited_by_id),
     }
     return render(request, "access/members/member.html", context, status=400 if form and form.errors else 200)
 
@@ -112,11 +112,11 @@ def find_member(principal: Principal, member_id: UUID, action: str) -> Membershi
     return find_for(querysets.members(), principal, pk, action, WHAT)  # type: ignore[arg-type]
 
 
-def role_form(principal: Principal, member: Membership, data: object = None) -> RoleForm | None:
+def role_form(principal: Principal, member: Membership, data: object = None) -> MemberRoleForm | None:
     """Return the form for another role; None if the principal may not change this member."""
     if member.user_id == principal.user.pk or not policy_allows(principal, member, "update"):
         return None
-    form = RoleForm(data, initial={"role": responses.member_out(member).role_id})
+    form = MemberRoleForm(data, initial={"role": responses.member_out(member).role_id})
     form.fields["role"].choices = role_choices.given_by(  # type: ignore[attr-defined]
         principal, member.organization, current=member.role
     )

@@ -36,7 +36,7 @@ ABOUT: Final = {
 }
 
 
-class NameForm(BodyForm):
+class OrganizationNameForm(BodyForm):
     name = forms.CharField(max_length=200, label="Name", help_text="Members and invited people see this name.")
 
 
@@ -48,7 +48,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     retention, as in the API.
     """
     principal = request.principal
-    form = NameForm(request.POST or None, initial={"name": principal.organization.name})
+    form = OrganizationNameForm(request.POST or None, initial={"name": principal.organization.name})
     if request.method == "POST":
         policy.require(principal, "organizations", "update")
         own = principal.organization.pk
@@ -96,7 +96,7 @@ def every(request: PageRequest) -> HttpResponse:
 @page(("organizations", "create"), methods=("GET", "HEAD", "POST"))
 def new(request: PageRequest) -> HttpResponseBase:
     """Create an organization; its first member is invited next."""
-    form = NameForm(request.POST or None)
+    form = OrganizationNameForm(request.POST or None)
     acting.concerns("organizations", "create", fields=["name"])
     if request.method == "POST" and form.is_valid():
         try:
@@ -120,7 +120,7 @@ def edit_organization(request: PageRequest, organization_id: UUID) -> HttpRespon
     """Rename or suspend an organization."""
     principal = request.principal
     organization: Organization = find(lifecycle.readable(principal), organization_id, "organization")
-    form = NameForm(request.POST or None, initial={"name": organization.name})
+    form = OrganizationNameForm(request.POST or None, initial={"name": organization.name})
     acting.concerns("organizations", "update", ids.encode("org", organization_id), fields=["name"])
     if request.method == "POST" and form.is_valid():
         try:

@@ -65,12 +65,12 @@ def every(request: PageRequest) -> HttpResponse:
     list_request = listing.read(request, PageQuery)
     roles = querysets.roles().visible_to(principal).select_related("organization")
     rows, pagination = cut(roles, list_request.query, ORDER, owner=principal.organization.pk)
-    holder_counts = _held(principal, rows)
+    member_counts = _member_counts(principal, rows)
     context = {
         "title": "Roles",
         "crumbs": places.crumbs(),
         "rows": [
-            {"role": row, "about": row.description or BUILT_IN.get(row.name, ""), "held": holder_counts.get(row.pk, 0)}
+            {"role": row, "about": row.description or BUILT_IN.get(row.name, ""), "held": member_counts.get(row.pk, 0)}
             for row in rows
         ],
         "own": principal.role.pk,
@@ -100,7 +100,7 @@ def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
         "may_update": _may(principal, role, "update"),
         "may_delete": _may(principal, role, "delete"),
         "may_create": policy.reach(principal, "roles", "create") is not None,
-        "held": _held(principal, [role]).get(role.pk, 0),
+        "held": _member_counts(principal, [role]).get(role.pk, 0),
     }
     return render(request, "access/roles/role.html", context)
 
@@ -202,7 +202,7 @@ def _may(principal: Principal, role: Role, action: str) -> bool:
     return querysets.roles().allowed(principal, action).filter(pk=role.pk).exists()
 
 
-def _held(principal: Principal, roles: Sequence[Role]) -> dict[UUID, int]:
+def _member_counts(principal: Principal, roles: Sequence[Role]) -> dict[UUID, int]:
     """Return, for each role, how many of the members that the principal may see have it."""
     seen = querysets.members().visible_to(principal).filter(role__in=[role.pk for role in roles], user__isnull=False)
     counted = Membership.objects.filter(pk__in=seen.order_by().values("pk")).values("role").annotate(count=Count("pk"))

@@ -10,14 +10,14 @@ from autotune.access.requests import NewRole, RolePatch
 from autotune.access.roles import custom
 from autotune.access.views import ApiView, find_for
 from autotune.core.api.operations import operation
-from autotune.core.api.pagination import Order, PageQuery, page
+from autotune.core.api.pagination import PageQuery, SortOrder, page
 from autotune.core.errors import Forbidden
 
 RESOURCE = "roles"
-ORDER = Order("roles", {"createdAt": "created_at", "name": "name"}, default="createdAt")
+ORDER = SortOrder("roles", {"createdAt": "created_at", "name": "name"}, default="createdAt")
 
 
-class Roles(ApiView):
+class RolesView(ApiView):
     @operation(
         summary="List roles: the built-in ones, and the organization's own.", resource=RESOURCE, action="read",
         query=PageQuery, answers={200: responses.RolePage},
@@ -35,7 +35,7 @@ class Roles(ApiView):
         return responses.RoleAnswer(responses.role_out(custom.create(self.principal, body)))
 
 
-class RoleDetail(ApiView):
+class RoleDetailView(ApiView):
     @operation(summary="Read a role.", resource=RESOURCE, action="read", answers={200: responses.RoleAnswer})
     def get(self, request: Request, role_id: UUID) -> responses.RoleAnswer:
         return responses.RoleAnswer(responses.role_out(self.role(role_id, "read")))

@@ -78,8 +78,8 @@ def delete(principal: Principal, role_id: UUID) -> None:
     now = timezone.now()
     over = Q(user=None, expires_at__lte=now)
     ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
-    held = Membership.objects.filter(role=role).exclude(over).exists()
-    if held or ApiKey.objects.filter(role=role).exclude(ended).exists():
+    has_members = Membership.objects.filter(role=role).exclude(over).exists()
+    if has_members or ApiKey.objects.filter(role=role).exclude(ended).exists():
         raise Conflict("Members, invitations or keys have this role. Give them another one first.", code="in_use")
     Membership.objects.filter(over, role=role).delete()
     ApiKey.objects.filter(ended, role=role).update(role=None)

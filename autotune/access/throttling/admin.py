@@ -3,13 +3,13 @@
 from django.contrib import admin
 
 from autotune.access.models import Throttle
-from autotune.core.admin.base import Record
+from autotune.core.admin.base import ReadOnlyMixin
 from autotune.core.admin.cells import moment
 from autotune.core.admin.lists import CappedPaginator
 
 
 @admin.register(Throttle)
-class ThrottleAdmin(Record, admin.ModelAdmin):
+class ThrottleAdmin(ReadOnlyMixin, admin.ModelAdmin):
     list_display = ("subject", moment("arrives_at", "free again"))
     list_filter = ("arrives_at",)
     search_fields = ("^subject",)

@@ -72,7 +72,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class ThrottleDecision:
     """The result of `check`.
 
     limit          requests that may come at once
@@ -88,7 +88,7 @@ class Allowance:
     retry_after_s: int
 
     @classmethod
-    def of(cls, rate: Rate, admitted: bool, ahead_us: int) -> "Allowance":
+    def of(cls, rate: Rate, admitted: bool, ahead_us: int) -> "ThrottleDecision":
         """Return the allowance of a caller whose arrival time is `ahead_us` ahead of now."""
         missing_us = ahead_us + rate.interval_us - rate.burst_us
         return cls(
@@ -100,14 +100,14 @@ class Allowance:
         )
 
 
-def check(subject: str, rate: Rate) -> Allowance:
+def check(subject: str, rate: Rate) -> ThrottleDecision:
     """Count a request of `subject` (up to 120 characters), unless it comes too early.
 
     Call it outside of a transaction: if the database counts, a rollback would forget the request.
     """
     redis_reply: list[int] | None = attempt(lambda client: _in_redis(client, subject, rate), otherwise=None)
     admitted, ahead_us = redis_reply if redis_reply else _in_database(subject, rate)
-    return Allowance.of(rate, bool(admitted), int(ahead_us))
+    return ThrottleDecision.of(rate, bool(admitted), int(ahead_us))
 
 
 def clean(now: datetime) -> int:

@@ -14,14 +14,14 @@ from rest_framework.views import APIView
 
 from autotune.access.principal import Principal
 from autotune.access.throttling import rates
-from autotune.access.throttling.rates import Allowance, Rate
+from autotune.access.throttling.rates import Rate, ThrottleDecision
 from autotune.core.errors import TooManyRequests
 
 BURSTS_A_MINUTE: Final = 10  # a client may send a tenth of its minute at once, and the rest evenly
 IPV6_PREFIX: Final = 64  # the network that a provider assigns to one subscriber
 
 
-class Throttled(APIView):
+class ThrottledView(APIView):
     """A view that counts its callers after authentication and before it reads anything else."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -48,7 +48,7 @@ class Throttled(APIView):
             raise TooManyRequests(refusal, headers={"Retry-After": str(allowance.retry_after_s)})
 
 
-def admit(subject: str, rate: Rate, refusal: str) -> Allowance:
+def admit(subject: str, rate: Rate, refusal: str) -> ThrottleDecision:
     """Count a request of `subject`, and return its allowance.
 
     raises TooManyRequests with the time after which to retry
@@ -94,7 +94,7 @@ def subject_of_address(address: str) -> str:
     return f"address:{ipaddress.ip_network((int(ip), IPV6_PREFIX), strict=False)}"
 
 
-def headers(rate: Rate, allowance: Allowance) -> dict[str, str]:
+def headers(rate: Rate, allowance: ThrottleDecision) -> dict[str, str]:
     """Return the rate limit headers. The limit is the burst; the policy adds the seconds in which it is refilled."""
     window_s = -(-rate.burst * 60 // rate.per_minute)
     return {

@@ -19,7 +19,7 @@ from autotune.core.models import DamagedValue, DataKey, MasterKey, Reencryption
 TEXTS: Final = "Only superusers can see this text. The audit log records that you opened it."
 
 
-class Record:
+class ReadOnlyMixin:
     """Mixin of read-only pages: nobody can add, change or delete these rows here."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -32,7 +32,7 @@ class Record:
         return False
 
 
-class PublicIdSearch:
+class PublicIdSearchMixin:
     """Mixin: searching for a public id finds its row, or the rows that name it.
 
     kind   the prefix of the model's own ids; '' if it has none
@@ -54,7 +54,7 @@ class PublicIdSearch:
         return super().get_search_results(request, queryset, search_term)  # type: ignore[misc]
 
 
-class OnPages:
+class ProductPageMixin:
     """Mixin: the form has a link to the product's own page about the row. `page_name` is that page's route."""
 
     page_name = ""
@@ -63,7 +63,7 @@ class OnPages:
         return None if obj is None else page_url(self.page_name, obj.pk)
 
 
-class TextForSuperusers(Record):
+class SuperuserTextMixin(ReadOnlyMixin):
     """Mixin: only the form decrypts the encrypted members (`texts`), and only for superusers."""
 
     texts: ClassVar[tuple[str, ...]] = ()
@@ -77,7 +77,7 @@ class TextForSuperusers(Record):
         return shown
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        return flatten_fieldsets(TextForSuperusers.get_fieldsets(self, request, obj))
+        return flatten_fieldsets(SuperuserTextMixin.get_fieldsets(self, request, obj))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return self.get_fields(request, obj)
@@ -101,7 +101,7 @@ def plain(instance: Any, name: str) -> str:
 
 
 @admin.register(DataKey)
-class DataKeyAdmin(Record, admin.ModelAdmin):
+class DataKeyAdmin(ReadOnlyMixin, admin.ModelAdmin):
     """The data keys and the master keys that wrap them, without the wrapped bytes."""
 
     list_display = ("scope", "period", "wrapping_key", "use", moment("created_at"), moment("retired_at"))
@@ -124,7 +124,7 @@ class DataKeyAdmin(Record, admin.ModelAdmin):
 
 
 @admin.register(Reencryption)
-class ReencryptionAdmin(Record, admin.ModelAdmin):
+class ReencryptionAdmin(ReadOnlyMixin, admin.ModelAdmin):
     """The progress of re-encryption in each encrypted column."""
 
     list_display = (
@@ -155,7 +155,7 @@ class ReencryptionAdmin(Record, admin.ModelAdmin):
 
 
 @admin.register(DamagedValue)
-class DamagedValueAdmin(Record, admin.ModelAdmin):
+class DamagedValueAdmin(ReadOnlyMixin, admin.ModelAdmin):
     """Encrypted values that could not be decrypted. A repaired value leaves the list within an hour."""
 
     list_display = ("row", "table", "column", moment("seen_at", "first seen"))
@@ -168,7 +168,7 @@ class DamagedValueAdmin(Record, admin.ModelAdmin):
 
 
 @admin.register(MasterKey)
-class MasterKeyAdmin(Record, admin.ModelAdmin):
+class MasterKeyAdmin(ReadOnlyMixin, admin.ModelAdmin):
     """The master keys that have wrapped data keys of this database, without their check values."""
 
     list_display = ("id", moment("created_at", "first used"))

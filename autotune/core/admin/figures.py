@@ -11,7 +11,7 @@ MOST: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class AdminFigure:
     """A count that an operator should check first.
 
     rows     the rows to count, up to MOST
@@ -27,37 +27,37 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FigureView:
     label: str
     text: str
     url: str
     tone: str
 
 
-_FIGURES: Final[dict[str, Figure]] = {}
+_FIGURES: Final[dict[str, AdminFigure]] = {}
 
 
 def tell(
     label: str, model: type[Model], rows: Callable[[], QuerySet[Any]], filters: str, *, tone: str = "warn"
 ) -> None:
     """Add a figure to the first page."""
-    _FIGURES[label] = Figure(label, model, rows, filters, tone)
+    _FIGURES[label] = AdminFigure(label, model, rows, filters, tone)
 
 
-def shown_to(user: Any) -> list[Shown]:
+def shown_to(user: Any) -> list[FigureView]:
     """Return the figures that a person may see. Each takes one query, which counts up to MOST rows."""
     return [_counted(figure) for figure in _FIGURES.values() if _may(user, figure)]
 
 
-def _counted(figure: Figure) -> Shown:
+def _counted(figure: AdminFigure) -> FigureView:
     count = figure.rows().order_by().values("pk")[: MOST + 1].count()
     meta = figure.model._meta
     url = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
     text = f"{MOST:,}+" if count > MOST else f"{count:,}"
-    return Shown(figure.label, text, f"{url}?{figure.filters}", figure.tone if count else "calm")
+    return FigureView(figure.label, text, f"{url}?{figure.filters}", figure.tone if count else "calm")
 
 
-def _may(user: Any, figure: Figure) -> bool:
+def _may(user: Any, figure: AdminFigure) -> bool:
     meta = figure.model._meta
     may: Any = user.has_perm
     return bool(may(f"{meta.app_label}.view_{meta.model_name}") or may(f"{meta.app_label}.change_{meta.model_name}"))

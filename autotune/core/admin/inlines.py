@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest
 
-from autotune.core.admin.base import Record
+from autotune.core.admin.base import ReadOnlyMixin
 
 NEWEST: Final = 20
 
@@ -21,7 +21,7 @@ class NewestFormSet(BaseInlineFormSet):
         return self._newest
 
 
-class Newest(Record, admin.TabularInline):
+class NewestRowsInline(ReadOnlyMixin, admin.TabularInline):
     """Base of a table of the newest rows, each with a link to its page. The same query loads `related`."""
 
     formset = NewestFormSet
@@ -41,7 +41,7 @@ class Newest(Record, admin.TabularInline):
         return self.fields
 
 
-class ShowsInlines:
+class InlinesMixin:
     """Mixin of an editable form: it shows the inlines, and leaves them out when it is submitted."""
 
     inlines: ClassVar[Any] = ()

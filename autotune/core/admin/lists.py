@@ -37,7 +37,7 @@ class CappedPaginator(Paginator):
         return self.count >= COUNTED
 
 
-class Growing:
+class LargeTableMixin:
     """Mixin of large tables: newest first, sorted only by the index, never counted in full."""
 
     show_full_result_count = False

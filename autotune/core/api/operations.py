@@ -72,7 +72,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OperationResponse:
     """A Struct with a status other than the operation's first, or with headers."""
 
     content: Any
@@ -80,7 +80,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class Negotiation(DefaultContentNegotiation):
+class OperationNegotiation(DefaultContentNegotiation):
     """The client must accept a media type that the operation produces; errors are problem+json in any case."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
@@ -99,7 +99,9 @@ class Negotiation(DefaultContentNegotiation):
 class OperationView(APIView):
     """A DRF view whose methods are operations. DRF authenticates, throttles and catches; the shapes are ours."""
 
-    content_negotiation_class = Negotiation  # not in the settings: DRF would import this module while it is being read
+    content_negotiation_class = (
+        OperationNegotiation  # not in the settings: DRF would import this module while it is being read
+    )
     keyed_methods: frozenset[str] = frozenset()  # those that take an `Idempotency-Key`
 
     def authorize(self, operation: Operation) -> None:
@@ -126,8 +128,8 @@ class OperationView(APIView):
 def operation(**declared: Any) -> Callable[[Callable[..., Any]], Callable[..., HttpResponseBase]]:
     """Declare a method of an OperationView; see Operation for the arguments.
 
-    The method gets `body` and `query` as keyword arguments where they are declared, and returns a Struct, an Answer,
-    None (an empty answer), or a ready HTTP response.
+    The method gets `body` and `query` as keyword arguments where they are declared, and returns a Struct, an
+    OperationResponse, None (an empty response), or a ready HTTP response.
     """
     declaration = Operation(**declared)
 
@@ -157,7 +159,7 @@ def respond(result: Any, operation: Operation) -> HttpResponseBase:
     """Return the HTTP response for the result of an operation."""
     if isinstance(result, HttpResponseBase):
         return result
-    answer = result if isinstance(result, Answer) else Answer(result)
+    answer = result if isinstance(result, OperationResponse) else OperationResponse(result)
     status = answer.status or next(iter(operation.answers))
     body = b"" if answer.content is None else msgspec.json.encode(answer.content)
     response = HttpResponse(body, status=status, headers=answer.headers)

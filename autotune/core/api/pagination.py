@@ -42,7 +42,7 @@ class PageQuery(QueryStruct):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class SortOrder:
     """The sort fields of a list, and its default order.
 
     name     of the list; part of a cursor's signature
@@ -58,7 +58,7 @@ class Order:
 def page(
     queryset: QuerySet,
     query: PageQuery,
-    order: Order,
+    order: SortOrder,
     *,
     owner: object,
     texts: Sequence[str] = (),
@@ -143,7 +143,7 @@ def require_modest(rows: QuerySet, texts: Sequence[str]) -> None:
         raise Invalid.field("?limit", "page_too_large", detail)
 
 
-def _sort_keys(text: str, order: Order) -> tuple[str, list[str]]:
+def _sort_keys(text: str, order: SortOrder) -> tuple[str, list[str]]:
     keys: list[str] = []
     named = set()
     for part in text.split(","):

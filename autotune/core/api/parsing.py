@@ -13,7 +13,7 @@ from django.conf import settings
 
 from autotune.core import ids, strictjson
 from autotune.core.errors import FieldError, Invalid
-from autotune.core.strictjson import Faulty, JSONRefused
+from autotune.core.strictjson import FaultyItem, JSONRefused
 
 T = TypeVar("T")
 MAX_ERRORS = 100
@@ -90,7 +90,7 @@ def convert_each(values: Sequence[Any], shape: type[T], prefix: str) -> tuple[di
     good: dict[int, T] = {}
     bad: list[FieldError] = []
     for index, value in enumerate(values):
-        if isinstance(value, Faulty):
+        if isinstance(value, FaultyItem):
             bad.append(FieldError(value.refused.pointer, value.refused.code, value.refused.message))
             continue
         try:

@@ -19,7 +19,7 @@ from kombu.transport import TRANSPORT_ALIASES, filesystem
 SCHEME = "autotune-files"
 
 
-class Channel(filesystem.Channel):
+class FileChannel(filesystem.Channel):
     """Messages are files `<time>_<uuid>.<queue>.msg` in one folder, taken by renaming them into another."""
 
     def get_table(self, exchange: str) -> list[Any]:
@@ -60,10 +60,10 @@ class Channel(filesystem.Channel):
         raise Empty
 
 
-class Transport(filesystem.Transport):
-    Channel = Channel
+class FileTransport(filesystem.Transport):
+    Channel = FileChannel
 
 
 def register() -> None:
     """Register the scheme with kombu."""
-    TRANSPORT_ALIASES[SCHEME] = f"{__name__}:Transport"
+    TRANSPORT_ALIASES[SCHEME] = f"{__name__}:FileTransport"

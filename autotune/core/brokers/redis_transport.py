@@ -12,10 +12,10 @@ from kombu.transport import TRANSPORT_ALIASES, redis
 from redis.exceptions import OutOfMemoryError, ReadOnlyError
 
 SCHEMES = ("redis", "rediss")
-PROBED, PROBED_S = "autotune:broker:probed", 60
+WRITE_TESTED, WRITE_TESTED_S = "autotune:broker:probed", 60
 
 
-class QoS(redis.QoS):
+class RedisQoS(redis.QoS):
     """The acknowledgements of a channel, which need no connection once it is lost."""
 
     def restore_visible(self, *args: Any, **options: Any) -> None:
@@ -31,24 +31,24 @@ class QoS(redis.QoS):
             super().ack(delivery_tag)
 
 
-class Channel(redis.Channel):
-    QoS = QoS
+class RedisChannel(redis.Channel):
+    QoS = RedisQoS
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         try:
-            self.client.set(PROBED, 1, ex=PROBED_S)
+            self.client.set(WRITE_TESTED, 1, ex=WRITE_TESTED_S)
         except (OutOfMemoryError, ReadOnlyError) as exc:  # here, where Celery waits before it connects again
             self.close()
             raise ConnectionError(f"Redis takes no writes: {exc}") from exc
 
 
-class Transport(redis.Transport):
-    Channel = Channel
+class RedisTransport(redis.Transport):
+    Channel = RedisChannel
     connection_errors = (*redis.Transport.connection_errors, OutOfMemoryError, ReadOnlyError)
 
 
 def register() -> None:
     """Register this transport for `redis://` and `rediss://`."""
     for scheme in SCHEMES:
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:Transport"
+        TRANSPORT_ALIASES[scheme] = f"{__name__}:RedisTransport"

@@ -122,10 +122,10 @@ class EncryptedField(models.BinaryField):
         raise TypeError("encrypted fields are not serialized")
 
 
-class Legible:
+class LegibleRow:
     """Reads a row's attributes so that a damaged one does not hide the rest.
 
-    `Legible(task).metadata` is the value, or None if it cannot be decrypted; `unreadable` then lists its name.
+    `LegibleRow(task).metadata` is the value, or None if it cannot be decrypted; `unreadable` then lists its name.
     """
 
     def __init__(self, row: models.Model) -> None:

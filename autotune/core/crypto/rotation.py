@@ -47,7 +47,7 @@ def unopened() -> UnopenedKeys:
 
 
 @dataclass(slots=True)
-class Rewrapped:
+class RewrapResult:
     """The result of a rotation. `failed` counts the data keys that it could not open, by the id of their master key."""
 
     current: str
@@ -55,14 +55,14 @@ class Rewrapped:
     failed: Counter[str] = field(default_factory=Counter)
 
 
-def rewrap() -> Rewrapped:
+def rewrap() -> RewrapResult:
     """Wrap every data key under the current master key. Encrypted text does not change.
 
     Concurrent readers find either the old or the new wrapping, complete. After an interruption, run it again.
 
     raises MasterKeyMissing if another key wrapped data keys under the current master key's id before
     """
-    done = Rewrapped(provider().current())
+    done = RewrapResult(provider().current())
     if refusal := keychecks.refusal_of(done.current):
         raise MasterKeyMissing(refusal)
     keychecks.establish()
@@ -75,7 +75,7 @@ def rewrap() -> Rewrapped:
     return done
 
 
-def _rewrap(row: DataKey, done: Rewrapped) -> None:
+def _rewrap(row: DataKey, done: RewrapResult) -> None:
     try:
         name, wrapped = encryption.wrap(row, encryption.unwrap(row))
     except Undecryptable:

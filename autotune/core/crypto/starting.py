@@ -16,7 +16,7 @@ from typing import Final
 from django.db import connection
 
 from autotune.core import connections
-from autotune.core.background import Loop
+from autotune.core.background import BackgroundLoop
 from autotune.core.crypto import keychecks
 
 logger = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def require_master_keys(process: str) -> None:
     _LaterCheck(process).start()
 
 
-class _LaterCheck(Loop):
+class _LaterCheck(BackgroundLoop):
     """Checks the keys until the database has answered."""
 
     def __init__(self, process: str) -> None:

@@ -1,1 +1,1 @@
-"""Outbound calls: one guarded engine, and the addresses that it may call."""
+"""Outbound calls: one engine that checks every address, and the addresses that it may call."""

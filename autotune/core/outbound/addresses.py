@@ -1,9 +1,9 @@
 """Checks where outbound calls may go: the address of each socket that is opened.
 
 Public https is open to all: global unicast addresses, port 443 and ports from 1024 without those of known databases.
-Everything else, plain http included, needs an `Allowance` for the kind of call (`VARIABLES`): an address that may be a
-grader is not open to webhooks. Only an entry for exactly its port allows a port of a known database. This check of the
-resolved address is what protects; the check of a URL (`registered_urls.py`) helps the person who registers it.
+Everything else, plain http included, needs an `AllowedNetwork` for the kind of call (`VARIABLES`): an address that may
+be a grader is not open to webhooks. Only an entry for exactly its port allows a port of a known database. This check of
+the resolved address is what protects; the check of a URL (`registered_urls.py`) helps the person who registers it.
 """
 
 import re
@@ -65,7 +65,7 @@ _REFUSED_V6: Final = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class AllowedNetwork:
     """A network and its ports that outbound calls may reach besides public https, also with plain http."""
 
     network: Network
@@ -86,7 +86,7 @@ _ENTRY = re.compile(r"(?:\[([^\[\]/]*)\]|([^:\[\]/]*))(/[0-9]{1,3})?(?::([0-9]{1
 _BARE_V6 = re.compile(r"([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)(/[0-9]{1,3})?", re.ASCII)
 
 
-def parse_allow(text: str) -> tuple[Allowance, ...]:
+def parse_allow(text: str) -> tuple[AllowedNetwork, ...]:
     """Parse a comma-separated list of allowances: `127.0.0.1/32:9100-9199`, `[::1]/128:9100`, `10.1.0.0/16` (any port).
 
     raises  ValueError with a sentence that names the entry
@@ -94,7 +94,7 @@ def parse_allow(text: str) -> tuple[Allowance, ...]:
     return tuple(_allowance(entry) for part in text.split(",") if (entry := part.strip()))
 
 
-def _allowance(entry: str) -> Allowance:
+def _allowance(entry: str) -> AllowedNetwork:
     if bare_match := _BARE_V6.fullmatch(entry):
         host, prefix, first, last = bare_match[1], bare_match[2], None, None
     elif match := _ENTRY.fullmatch(entry):
@@ -106,11 +106,11 @@ def _allowance(entry: str) -> Allowance:
     except ValueError as exc:
         raise ValueError(f"'{entry}' does not name a network: {exc}.") from exc
     if first is None:
-        return Allowance(network, 1, 65535)
+        return AllowedNetwork(network, 1, 65535)
     low, high = int(first), int(last or first)
     if not 1 <= low <= high <= 65535:
         raise ValueError(f"'{entry}' does not name ports from 1 to 65535, the lower first.")
-    return Allowance(network, low, high)
+    return AllowedNetwork(network, low, high)
 
 
 def port_is_public(port: int) -> bool:
@@ -126,7 +126,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not any(address in net for net in _REFUSED_V4)
 
 
-def address_allowed(ip: str | Address, port: int, *, scheme: str, allow: Sequence[Allowance]) -> bool:
+def address_allowed(ip: str | Address, port: int, *, scheme: str, allow: Sequence[AllowedNetwork]) -> bool:
     """Whether a socket may be opened to this resolved address. Text that is not an address is refused."""
     try:
         address = ip_address(ip) if isinstance(ip, str) else ip

@@ -18,10 +18,10 @@ import certifi
 import pycurl
 from django.conf import settings
 
-from autotune.core.outbound.addresses import VARIABLES, Allowance, Kind, address_allowed, allowed_by
+from autotune.core.outbound.addresses import VARIABLES, AllowedNetwork, Kind, address_allowed, allowed_by
 from autotune.core.outbound.calls import OutboundError, OutboundRequest, OutboundResponse, Result, from_curl
 from autotune.core.outbound.polling import Poller
-from autotune.core.outbound.receiving import Receipt
+from autotune.core.outbound.receiving import ResponseReceiver
 
 logger = logging.getLogger(__name__)
 USER_AGENT: Final = "Autotune/1"
@@ -40,10 +40,10 @@ class _Transfer:
     def __init__(self, ca_file: str, kind: Kind) -> None:
         self.kind: Kind = kind
         self.curl = curl = pycurl.Curl()
-        self.receipt = Receipt()
+        self.receipt = ResponseReceiver()
         self.request: OutboundRequest | None = None
         self.tag: Hashable = None
-        self.allow: Sequence[Allowance] = ()
+        self.allow: Sequence[AllowedNetwork] = ()
         for option, value in (
             (pycurl.NOSIGNAL, 1),
             (pycurl.FOLLOWLOCATION, 0),
@@ -67,7 +67,7 @@ class _Transfer:
         ):
             curl.setopt(option, value)
 
-    def prepare(self, request: OutboundRequest, tag: Hashable, allow: Sequence[Allowance]) -> None:
+    def prepare(self, request: OutboundRequest, tag: Hashable, allow: Sequence[AllowedNetwork]) -> None:
         """Set what differs from request to request. Raises ValueError for a header that would break the framing."""
         self.request, self.tag, self.allow = request, tag, allow
         self.receipt.start(request)
@@ -146,7 +146,7 @@ class Engine:
     """
 
     def __init__(
-        self, kind: Kind = "grader", *, allow: Sequence[Allowance] | None = None, ca_file: str | None = None
+        self, kind: Kind = "grader", *, allow: Sequence[AllowedNetwork] | None = None, ca_file: str | None = None
     ) -> None:
         self._kind: Kind = kind
         self._allow = allow

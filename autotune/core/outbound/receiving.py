@@ -9,7 +9,7 @@ _JUDGED: Final = b"cCtT \t"  # first characters of the headers that are checked
 _ENCODED: Final = "The answer is compressed (Content-Encoding), but Autotune requested identity."
 
 
-class Receipt:
+class ResponseReceiver:
     """Collects an answer within the limits of its request. Reusable after `start`.
 
     error  (code, message) of the first breach, which ends the exchange

@@ -9,7 +9,14 @@ from urllib.parse import quote
 
 import idna
 
-from autotune.core.outbound.addresses import Allowance, Kind, address_allowed, allowed_by, is_public, port_is_public
+from autotune.core.outbound.addresses import (
+    AllowedNetwork,
+    Kind,
+    address_allowed,
+    allowed_by,
+    is_public,
+    port_is_public,
+)
 
 MAX_URL: Final = 2048
 _LOOPBACK: Final = (ip_address("127.0.0.1"), ip_address("::1"))
@@ -33,7 +40,7 @@ class AddressRefused(ValueError):
         self.message = message
 
 
-def check_url(url: str, *, allow: Sequence[Allowance], kind: Kind) -> str:
+def check_url(url: str, *, allow: Sequence[AllowedNetwork], kind: Kind) -> str:
     """Check a URL that was given to Autotune to call, and return it in its normal form.
 
     allow   the allowances of this kind
@@ -80,7 +87,7 @@ def _port(text: str | None, scheme: str) -> int:
     return int(text)
 
 
-def _host(text: str, port: int, scheme: str, allow: Sequence[Allowance]) -> str:
+def _host(text: str, port: int, scheme: str, allow: Sequence[AllowedNetwork]) -> str:
     if text.startswith("["):
         return _literal_host(text[1:-1], port, scheme, allow, IPv6Address)
     name = _name(text)
@@ -104,7 +111,7 @@ def _host(text: str, port: int, scheme: str, allow: Sequence[Allowance]) -> str:
 
 
 def _literal_host(
-    text: str, port: int, scheme: str, allow: Sequence[Allowance], family: type[IPv4Address] | type[IPv6Address]
+    text: str, port: int, scheme: str, allow: Sequence[AllowedNetwork], family: type[IPv4Address] | type[IPv6Address]
 ) -> str:
     try:
         if "%" in text:

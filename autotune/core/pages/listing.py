@@ -108,7 +108,7 @@ def counted(foot: Pager, rows: QuerySet) -> Pager:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PeriodChoice:
     """A period that one click selects: from the day `start` (of UTC) until now; '' is any time."""
 
     name: str
@@ -116,9 +116,9 @@ class Span:
     chosen: bool
 
 
-def spans(filters: dict[str, str]) -> list[Span]:
+def spans(filters: dict[str, str]) -> list[PeriodChoice]:
     """Return the periods to choose from, for a list with `startDate` and `endDate`."""
     today = timezone.now().astimezone(UTC).date()
     starts = {"Any time": "", **{name: f"{today - timedelta(days=days - 1)}" for name, days in SPANS.items()}}
     start_date, has_end = filters.get("startDate", ""), "endDate" in filters
-    return [Span(name, start, start == start_date and not has_end) for name, start in starts.items()]
+    return [PeriodChoice(name, start, start == start_date and not has_end) for name, start in starts.items()]

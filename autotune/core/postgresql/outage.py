@@ -20,7 +20,7 @@ class DatabaseAway(psycopg.OperationalError):
     """The database is away, so callers do not wait for a connection."""
 
 
-class Outage:
+class DatabaseOutage:
     """The outage state that all threads of a process share.
 
     connect           opens a connection, or raises

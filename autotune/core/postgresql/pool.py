@@ -19,7 +19,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from autotune.core.postgresql.outage import DatabaseAway, Outage
+from autotune.core.postgresql.outage import DatabaseAway, DatabaseOutage
 
 logger = logging.getLogger(__name__)
 IDLE_S: Final = 1.0  # a connection that was unused for this long is checked
@@ -56,7 +56,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
             **options,
         )
         self._lost_at = 0.0
-        self.outage = Outage(
+        self.outage = DatabaseOutage(
             lambda: psycopg.Connection.connect(**kwargs),
             on_start=self._on_outage,
             on_end=self._on_return,

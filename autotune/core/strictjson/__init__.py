@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from autotune.core.strictjson.checks import MAX_DEPTH, check_depth, check_free, check_texts
 from autotune.core.strictjson.locating import first_fault, located, marked
-from autotune.core.strictjson.refusals import MAX_DIGITS, Faulty, JSONRefused, ScanFault
+from autotune.core.strictjson.refusals import MAX_DIGITS, FaultyItem, JSONRefused, ScanFault
 from autotune.core.strictjson.scanning import NumberRules, decoder
 
-__all__ = ["MAX_DEPTH", "Faulty", "JSONRefused", "check_free", "loads", "loads_items"]
+__all__ = ["MAX_DEPTH", "FaultyItem", "JSONRefused", "check_free", "loads", "loads_items"]
 
 BYTE_ORDER_MARK: Final = "\ufeff"
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
@@ -63,7 +63,7 @@ def loads(
 def loads_items(raw: bytes, member: str, *, max_digits: int = MAX_DIGITS, safe_integers: bool = False) -> Any:
     """Parse a text whose `member` is a list of independent items: a fault in one item refuses only that item.
 
-    A `Faulty` takes its place. The caller checks the depth, except for a text too deep to be parsed at all.
+    A `FaultyItem` takes its place. The caller checks the depth, except for a text too deep to be parsed at all.
 
     raises  JSONRefused for a fault anywhere else
     """
@@ -78,7 +78,7 @@ def loads_items(raw: bytes, member: str, *, max_digits: int = MAX_DIGITS, safe_i
             raise
     for index, item in enumerate(items):
         if refused := first_fault(item, f"/{member}/{index}"):
-            items[index] = Faulty(refused)
+            items[index] = FaultyItem(refused)
     if refused := first_fault({**value, member: []}, ""):
         raise refused
     return value

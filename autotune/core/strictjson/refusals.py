@@ -31,7 +31,7 @@ class ScanFault(Exception):
         self.message = message
 
 
-class Faulty:
+class FaultyItem:
     """Replaces an item of a list that was refused, and holds the reason."""
 
     __slots__ = ("refused",)

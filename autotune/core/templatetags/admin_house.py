@@ -58,7 +58,7 @@ _PLACES: Final = {label: (title, at) for title, labels in GROUPS.items() for at,
 
 
 @dataclass(slots=True)
-class Group:
+class TableGroup:
     """A group of related tables. Tables that no group names come last, in a group of their app."""
 
     title: str
@@ -71,14 +71,14 @@ class Group:
 
 
 @register.simple_tag
-def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
+def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[TableGroup]:
     """Return the models that the person may see, in our groups and with our names; no group is empty."""
-    groups: dict[str, Group] = {}
+    groups: dict[str, TableGroup] = {}
     for app in app_list:
         for model in app["models"]:
             label = f"{app['app_label']}.{model['object_name']}"
             title, place = _PLACES.get(label, (str(app["name"]), len(_PLACES)))
-            group = groups.setdefault(title, Group(title, title.lower().replace(" ", "-")))
+            group = groups.setdefault(title, TableGroup(title, title.lower().replace(" ", "-")))
             group.models.append(
                 (place, {**model, "name": NAMES.get(label, model["name"]), "slug": label.lower().replace(".", "-")})
             )
@@ -87,7 +87,7 @@ def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
 
 
 @register.simple_tag(takes_context=True)
-def figures(context: Any) -> list[admin_figures.Shown]:
+def figures(context: Any) -> list[admin_figures.FigureView]:
     """Return the figures that the person may see and should check first."""
     request = context.get("request")
     return admin_figures.shown_to(request.user) if request is not None else []

@@ -10,7 +10,7 @@ from autotune_sdk import AutotuneClient, AutotuneError
 
 from autotune.site.demo import samples, steps
 from autotune.site.local import credentials, databases, kept, launch
-from autotune.site.local.console import Progress, table
+from autotune.site.local.console import ProgressBar, table
 from autotune.site.local.ports import free_port, listens, port_is_free
 from autotune.site.local.supervisor import Supervisor, SupervisorError
 
@@ -32,7 +32,7 @@ def run(*, once: bool, say: Say) -> None:
     data = launch.data_dir(os.environ)
     folder = data / "demo"
     name = databases.label(os.environ)
-    places = steps.Places(folder / f"{name}.json", folder / f"{name}.secret", folder / f"{name}-grader.jsonl")
+    places = steps.DemoFiles(folder / f"{name}.json", folder / f"{name}.secret", folder / f"{name}-grader.jsonl")
     grader_port = _grader_port(kept.read(places.state).get("graderPort"))
     port = int(os.environ.get("PORT") or launch.DEFAULT_PORT)
     env = launch.environment(
@@ -69,7 +69,7 @@ def _grader_port(kept_port: object) -> int:
     return free_port(GRADER_PORTS)
 
 
-def _prepare(env: dict[str, str], places: steps.Places, say: Say) -> tuple[dict[str, Any], bool]:
+def _prepare(env: dict[str, str], places: steps.DemoFiles, say: Say) -> tuple[dict[str, Any], bool]:
     if (url := env.get("DATABASE_URL")) and databases.create_if_missing(url):
         say("created the database that DATABASE_URL names")
     say("migrating the database")
@@ -78,7 +78,7 @@ def _prepare(env: dict[str, str], places: steps.Places, say: Say) -> tuple[dict[
 
 
 def _score(
-    client: AutotuneClient, tree: Supervisor, places: steps.Places, grader_port: int, folder: Path, say: Say
+    client: AutotuneClient, tree: Supervisor, places: steps.DemoFiles, grader_port: int, folder: Path, say: Say
 ) -> None:
     grader_id = steps.register(client, places, f"http://127.0.0.1:{grader_port}")
     say("starting the demo grader, a process whose logic the server never sees")
@@ -100,7 +100,7 @@ def _score(
     rows = samples.load()
     ids, new_count = steps.submit(client, task_id, rows)
     say(f"submitted {new_count} new completions of {len(ids)}")
-    statuses = steps.wait(client, ids, alive=tree.check, progress=Progress("scored", len(ids)).show)
+    statuses = steps.wait(client, ids, alive=tree.check, progress=ProgressBar("scored", len(ids)).show)
     if failed := statuses.get("failed"):
         say(f"{failed} completions failed: they have no score and do not count in the means")
     means = [

@@ -19,7 +19,7 @@ CAPABILITIES = Capabilities(
 
 
 @dataclass(frozen=True)
-class Places:
+class DemoFiles:
     """The files in which the demo stores what belongs to one database."""
 
     state: Path
@@ -27,7 +27,7 @@ class Places:
     grader_log: Path
 
 
-def register(client: AutotuneClient, places: Places, endpoint: str) -> str:
+def register(client: AutotuneClient, places: DemoFiles, endpoint: str) -> str:
     """Register the demo grader at `endpoint` if needed, store its secret in `places.secret`, and return its id."""
     grader_id = _existing_id(client.graders.get, kept.read(places.state).get("graderId"))
     credentials = None
@@ -64,7 +64,7 @@ def verify(client: AutotuneClient, grader_id: str) -> None:
         raise SupervisorError(f"The demo grader was not verified:{''.join(failed)}")
 
 
-def task(client: AutotuneClient, places: Places, grader_id: str) -> str:
+def task(client: AutotuneClient, places: DemoFiles, grader_id: str) -> str:
     """Return the id of the demo task, creating the task if needed."""
     task_id = _existing_id(client.tasks.get, kept.read(places.state).get("taskId"))
     if task_id is None:

@@ -8,7 +8,7 @@ BAR_WIDTH = 40
 LINES_WITHOUT_TERMINAL = 10  # a log gets a line for each tenth instead of a moving bar
 
 
-class Progress:
+class ProgressBar:
     """A progress bar on a terminal; a few lines elsewhere."""
 
     def __init__(self, label: str, total: int, out: TextIO | None = None) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autotune.environment import kept_secret
 from autotune.site.local.ports import LOOPBACK, answers, free_port, require_port
-from autotune.site.local.supervisor import Process, Supervisor, SupervisorError
+from autotune.site.local.supervisor import SupervisedProcess, Supervisor, SupervisorError
 
 ROOT = Path(__file__).resolve().parents[3]
 DEFAULT_PORT = 8000
@@ -121,14 +121,14 @@ def procfile(text: str) -> dict[str, str]:
     return {match[1]: match[2] for match in lines if match}
 
 
-def server_processes(env: Mapping[str, str], *, workers: int = 1) -> list[Process]:
+def server_processes(env: Mapping[str, str], *, workers: int = 1) -> list[SupervisedProcess]:
     """Return the Procfile's web, beat and `workers` workers, and live if the environment has a port for it."""
     commands = procfile((ROOT / "Procfile").read_text(encoding="utf-8"))
     names = ["web", *(["worker"] if workers == 1 else [f"worker-{n}" for n in range(1, workers + 1)]), "beat"]
     if env.get("LIVE_PORT"):
         names.append("live")
     return [
-        Process(name, ("/bin/sh", "-c", f"exec {commands[name.partition('-')[0]]}"), env=env, cwd=ROOT)
+        SupervisedProcess(name, ("/bin/sh", "-c", f"exec {commands[name.partition('-')[0]]}"), env=env, cwd=ROOT)
         for name in names
     ]
 
@@ -149,10 +149,10 @@ def start_server(tree: Supervisor, env: Mapping[str, str], *, workers: int = 1) 
 
 def kit_grader(
     name: str, target: str, *, folder: Path, port: int, secret_file: Path, log: Path, options: Sequence[str] = ()
-) -> Process:
+) -> SupervisedProcess:
     """Return the process of a grader in `folder` (`module:grader`), served by the published grader kit."""
     command = (
         *(sys.executable, "-m", "autotune_sdk.grader", target, "--host", LOOPBACK, "--port", str(port)),
         *("--secret-file", str(secret_file), "--log", str(log), *options),
     )
-    return Process(name, command, env={"PYTHONUNBUFFERED": "1"}, cwd=folder)
+    return SupervisedProcess(name, command, env={"PYTHONUNBUFFERED": "1"}, cwd=folder)

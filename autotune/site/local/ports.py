@@ -22,10 +22,10 @@ def require_port(port: int, *, host: str = LOOPBACK, hint: str) -> None:
 
 
 def port_is_free(port: int, *, host: str = LOOPBACK) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            listener.bind((host, port))
         except OSError:
             return False
     return True

@@ -36,7 +36,7 @@ class ProcessEnded(SupervisorError):
 
 
 @dataclass(frozen=True)
-class Process:
+class SupervisedProcess:
     """A process to start: `env` is added to the supervisor's own environment."""
 
     name: str
@@ -47,7 +47,7 @@ class Process:
 
 @dataclass(frozen=True)
 class _Child:
-    process: Process
+    process: SupervisedProcess
     popen: subprocess.Popen[bytes]
     log: Path
 
@@ -80,7 +80,7 @@ class Supervisor:
     def log_of(self, name: str) -> Path:
         return self._log_dir / f"{name}.log"
 
-    def start(self, process: Process) -> None:
+    def start(self, process: SupervisedProcess) -> None:
         """Start one process.
 
         raises SupervisorError if its program cannot be run

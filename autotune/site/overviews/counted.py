@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from autotune.charts import Chart, Series, columns, lines, spark_label, sparkline
-from autotune.site.overviews.periods import Period
+from autotune.site.overviews.periods import OverviewPeriod
 from autotune.site.overviews.sums import Key, Sums, over_time
 from graders.models import GraderStatistic, Tally
 from graders.statistics import latencies
@@ -15,7 +15,7 @@ SCORED, VALUE, ERRORS, BUCKET = "scored", "value", "errors", "ms"
 Counted = dict[datetime, Sums]
 
 
-def read(graders: Sequence[UUID], period: Period, now: datetime) -> Counted:
+def read(graders: Sequence[UUID], period: OverviewPeriod, now: datetime) -> Counted:
     """Return {step: {(grader, what, …): amount}} of these graders' counters, folded and fresh."""
     if not graders:
         return {}
@@ -101,7 +101,7 @@ def by_grader(counted: Counted) -> dict[UUID, Counted]:
     return counted_by_grader
 
 
-def throughput(counted: Counted, period: Period, now: datetime) -> Chart:
+def throughput(counted: Counted, period: OverviewPeriod, now: datetime) -> Chart:
     """Chart scored completions and failed attempts, stacked."""
     points = {step: figures_of([counted.get(step, {})]) for step in period.steps(now)}
     return columns(
@@ -111,7 +111,7 @@ def throughput(counted: Counted, period: Period, now: datetime) -> Chart:
     )  # fmt: skip
 
 
-def latency(counted: Counted, period: Period, now: datetime) -> Chart:
+def latency(counted: Counted, period: OverviewPeriod, now: datetime) -> Chart:
     """Chart the median (p50) and the slowest (p99) calls over time."""
     points = {step: figures_of([counted.get(step, {})]) for step in period.steps(now)}
     return lines(
@@ -124,7 +124,7 @@ def latency(counted: Counted, period: Period, now: datetime) -> Chart:
     )  # fmt: skip
 
 
-def trend(counted: Counted, period: Period, now: datetime) -> str:
+def trend(counted: Counted, period: OverviewPeriod, now: datetime) -> str:
     """Draw one grader's mean score as a sparkline."""
     values = [figures_of([counted.get(step, {})]).mean for step in period.steps(now)]
     return sparkline(values, label=f"Mean score. {spark_label(values)}")

@@ -17,14 +17,14 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.pages.formats import ago
 from autotune.site.overviews import links, scored
-from autotune.site.overviews.standing import Standing
+from autotune.site.overviews.standing import GraderState
 from autotune.site.status import moving
 from autotune.webhooks.models import Event, Webhook
 from autotune.webhooks.states import WebhookStatus
 from exports.models import Export
 from exports.states import ExportStatus
 from graders.states import GraderStatus
-from scores.engine.stalls import Facts
+from scores.engine.stalls import DueWork
 from scores.engine.sweep import PULSE
 from scores.models import Pulse, Review, WorkflowRun
 from scores.results import failure_codes
@@ -39,7 +39,7 @@ WHOLE: Final = frozenset({"organization", "all"})
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class CountCard:
     """A count. `tone` is '' if nobody needs to act, else warn or bad; `url` is the page that lists what it counts."""
 
     name: str
@@ -50,7 +50,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedRuns:
     """Failed runs of one code, who is responsible, and what must change."""
 
     code: str
@@ -61,9 +61,9 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
-    cards: list[Card]
-    failures: list[Failure]
+class OverviewNeeds:
+    cards: list[CountCard]
+    failures: list[FailedRuns]
 
     @property
     def pressing(self) -> int:
@@ -71,7 +71,7 @@ class Needs:
         return sum(bool(card.tone) for card in self.cards)
 
 
-def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Needs:
+def of(principal: Principal, graders: Sequence[GraderState], now: datetime) -> OverviewNeeds:
     """Return the cards and the failures for this principal."""
     failures = _failures(principal, now) if _works_on_runs(principal) else []
     cards = [
@@ -82,7 +82,7 @@ def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Need
         *(_webhooks(principal) if policy.reach(principal, "webhooks", "update") else ()),
         *(_platform(now) if _operates(principal) else ()),
     ]
-    return Needs(cards, failures[:CODES_SHOWN])
+    return OverviewNeeds(cards, failures[:CODES_SHOWN])
 
 
 def works_on_reviews(principal: Principal) -> bool:
@@ -102,12 +102,12 @@ def _operates(principal: Principal) -> bool:
     return principal.organization.operating and policy.reach(principal, "organizations", "read") == "all"
 
 
-def _failures(principal: Principal, now: datetime) -> list[Failure]:
+def _failures(principal: Principal, now: datetime) -> list[FailedRuns]:
     """Return the runs that failed in the last day and are still failed, by code, the most frequent first."""
     runs = scored.still_failed(principal, now - DAY)
     counts = runs.values_list("error_code").annotate(n=Count("pk")).order_by("-n", "error_code")
     return [
-        Failure(
+        FailedRuns(
             code, count, failure_codes.fault(code), failure_codes.advice(code),
             links.to("workflow_runs", {"status": "failed", "code": code}),
         )
@@ -115,9 +115,9 @@ def _failures(principal: Principal, now: datetime) -> list[Failure]:
     ]  # fmt: skip
 
 
-def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> Iterator[Card]:
+def _runs(principal: Principal, failures: Sequence[FailedRuns], now: datetime) -> Iterator[CountCard]:
     failed = sum(failure.count for failure in failures)
-    yield Card(
+    yield CountCard(
         "Failed workflow runs", failed, "in 24 hours", "bad" if failed else "",
         links.to("workflow_runs", {"status": "failed"}),
     )  # fmt: skip
@@ -133,12 +133,12 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
     count, oldest, _ = by_status.get(RunStatus.PENDING, (0, None, 0))
     late = oldest is not None and now - oldest > SLOW
     note = f"oldest {ago(oldest)}" if oldest else "no queue"
-    yield Card(
+    yield CountCard(
         "Due workflow runs", count, note, "warn" if late else "", links.to("workflow_runs", {"status": "pending"})
     )
     count, oldest, overdue = by_status.get(RunStatus.WAITING, (0, None, 0))
     note = f"{overdue} overdue" if overdue else f"oldest {ago(oldest)}" if oldest else "for a callback or a person"
-    yield Card(
+    yield CountCard(
         "Waiting workflow runs",
         count,
         note,
@@ -147,25 +147,25 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
     )
 
 
-def _graders(graders: Sequence[Standing], now: datetime) -> Iterator[Card]:
+def _graders(graders: Sequence[GraderState], now: datetime) -> Iterator[CountCard]:
     states = Counter(grader.status for grader in graders)
-    held_count = sum(grader.is_held(now) for grader in graders)
+    paused_count = sum(grader.is_paused(now) for grader in graders)
     degraded, inactive = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
     notes = [
         f"{count} {word}"
-        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (held_count, "paused"))
+        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (paused_count, "paused"))
         if count
     ]
-    in_trouble = degraded + inactive or held_count
+    in_trouble = degraded + inactive or paused_count
     worst = GraderStatus.DEGRADED if degraded or not inactive else GraderStatus.INACTIVE
     filters = {"status": str(worst)} if in_trouble and (degraded or inactive) else None
-    yield Card(
+    yield CountCard(
         "Graders in trouble" if in_trouble else "Graders", in_trouble or len(graders), ", ".join(notes) or "all active",
         "warn" if in_trouble else "", links.to("graders", filters),
     )  # fmt: skip
 
 
-def _reviews(principal: Principal, now: datetime) -> Iterator[Card]:
+def _reviews(principal: Principal, now: datetime) -> Iterator[CountCard]:
     counts = Review.objects.visible_to(principal).filter(status=ReviewStatus.OPEN).aggregate(
         n=Count("pk"), oldest=Min("created_at"), soon=Count("pk", filter=Q(expires_at__lt=now + SOON))
     )  # fmt: skip
@@ -177,31 +177,35 @@ def _reviews(principal: Principal, now: datetime) -> Iterator[Card]:
         if oldest
         else "none is waiting"
     )
-    yield Card("Open reviews", count, note, "warn" if count else "", links.to("reviews", {"status": "open"}))
+    yield CountCard("Open reviews", count, note, "warn" if count else "", links.to("reviews", {"status": "open"}))
 
 
-def _exports(principal: Principal, now: datetime) -> Iterator[Card]:
+def _exports(principal: Principal, now: datetime) -> Iterator[CountCard]:
     failed_exports = Export.objects.visible_to(principal).filter(
         pk__gte=ids.first_of(now - WEEK), status=ExportStatus.FAILED
     )
     count = failed_exports.count()
-    yield Card("Failed exports", count, "in 7 days", "bad" if count else "", links.to("exports", {"status": "failed"}))
+    yield CountCard(
+        "Failed exports", count, "in 7 days", "bad" if count else "", links.to("exports", {"status": "failed"})
+    )
 
 
-def _webhooks(principal: Principal) -> Iterator[Card]:
+def _webhooks(principal: Principal) -> Iterator[CountCard]:
     off = Webhook.objects.live().visible_to(principal).filter(status=WebhookStatus.DISABLED).count()
     note = "receive no events" if off else "none"
-    yield Card("Disabled webhooks", off, note, "bad" if off else "", links.to("webhooks", {"status": "disabled"}))
+    yield CountCard("Disabled webhooks", off, note, "bad" if off else "", links.to("webhooks", {"status": "disabled"}))
 
 
-def _platform(now: datetime) -> Iterator[Card]:
+def _platform(now: datetime) -> Iterator[CountCard]:
     """Show the checks of `/moving` that need only one reading: the sweep, the outbox and the audit log."""
     swept = Pulse.objects.filter(name=PULSE).values_list("at", flat=True).first()
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
-    facts = Facts(
+    facts = DueWork(
         now=now, last_sweep=swept, oldest_due=None, expired_leases=0, oldest_expired=None, still=frozenset()
     )  # fmt: skip
-    state = moving.judged(moving.Look(facts, oldest, sealing.oldest_unsealed()))
+    state = moving.judged(moving.WorkSnapshot(facts, oldest, sealing.oldest_unsealed()))
     faults = [check.name for check in state.checks if check.status != "ok"]
     late = f"swept {ago(swept)}" if swept else "never swept"
-    yield Card("Platform faults", len(faults), ", ".join(faults) or late, "bad" if faults else "", "/api/v1/moving")
+    yield CountCard(
+        "Platform faults", len(faults), ", ".join(faults) or late, "bad" if faults else "", "/api/v1/moving"
+    )

@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet
 
 from autotune.core import ids
 from scores.querysets import ScoreQuerySet
-from scores.states import Purpose
+from scores.states import RunPurpose
 
 NEWEST: Final = 500
 Row = tuple[datetime, UUID | None, str | None, int, float | None]
@@ -47,7 +47,7 @@ def _all(within: ScoreQuerySet, number: int) -> tuple[str, Sequence[Any]]:
 
 
 def _newest(within: ScoreQuerySet, number: int) -> tuple[str, Sequence[Any]]:
-    counting = within.live().filter(purpose=Purpose.SCORE, superseded=False).order_by("-pk")
+    counting = within.live().filter(purpose=RunPurpose.SCORE, superseded=False).order_by("-pk")
     rows = counting.annotate(of_task=F("task_id"), of_model=F("completion__model_id"), given=F("value"))
     sql, params = _compiled(rows.values_list("of_task", "of_model", "given")[:NEWEST])
     figures = f"SELECT {number}, of_task, of_model, COUNT(*), SUM(given)"

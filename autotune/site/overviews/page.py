@@ -11,8 +11,8 @@ from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.site.overviews import counted, needs, newest, periods, queue, scored, standing, steps
-from autotune.site.overviews.periods import Period
-from autotune.site.overviews.standing import Standing
+from autotune.site.overviews.periods import OverviewPeriod
+from autotune.site.overviews.standing import GraderState
 
 
 @page()
@@ -34,7 +34,9 @@ def overview(request: PageRequest) -> HttpResponse:
     return render(request, "site/overviews/overview.html", context)
 
 
-def _over_time(principal: Principal, graders: list[Standing], period: Period, now: datetime) -> dict[str, Any]:
+def _over_time(
+    principal: Principal, graders: list[GraderState], period: OverviewPeriod, now: datetime
+) -> dict[str, Any]:
     """Return the charts and the rows of graders.
 
     Principals who read only the scores of their own graders see the counters of those graders.
@@ -48,7 +50,7 @@ def _over_time(principal: Principal, graders: list[Standing], period: Period, no
 
 
 def _charts(
-    principal: Principal, counters: counted.Counted, has_graders: bool, period: Period, now: datetime
+    principal: Principal, counters: counted.Counted, has_graders: bool, period: OverviewPeriod, now: datetime
 ) -> dict[str, Any]:
     reach = policy.reach(principal, "scores", "read")
     latency = [counted.latency(counters, period, now)] if has_graders else []

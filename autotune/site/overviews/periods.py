@@ -8,7 +8,7 @@ from graders.statistics.folding import floor_to
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class OverviewPeriod:
     """A period that ends now.
 
     step    time that one column or point of a chart covers
@@ -42,14 +42,14 @@ MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 PERIODS: Final = (
-    Period("1h", "hour", HOUR, 5 * MINUTE, 5 * MINUTE, 16),
-    Period("24h", "24 hours", DAY, HOUR, 10 * MINUTE, 15),
-    Period("7d", "7 days", 7 * DAY, 6 * HOUR, HOUR, 13),
-    Period("30d", "30 days", 30 * DAY, DAY, HOUR, 13),
+    OverviewPeriod("1h", "hour", HOUR, 5 * MINUTE, 5 * MINUTE, 16),
+    OverviewPeriod("24h", "24 hours", DAY, HOUR, 10 * MINUTE, 15),
+    OverviewPeriod("7d", "7 days", 7 * DAY, 6 * HOUR, HOUR, 13),
+    OverviewPeriod("30d", "30 days", 30 * DAY, DAY, HOUR, 13),
 )
 USUAL: Final = PERIODS[1]
 
 
-def chosen(name: str) -> Period:
+def chosen(name: str) -> OverviewPeriod:
     """Return the period of that name, or else the usual one."""
     return next((period for period in PERIODS if period.name == name), USUAL)

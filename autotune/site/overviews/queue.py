@@ -11,7 +11,7 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import links
 from scores.models import Review
-from scores.results.names import Names
+from scores.results.names import ObjectNames
 from scores.states import ReviewStatus
 
 SHOWN: Final = 5
@@ -22,7 +22,7 @@ COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingReview:
     """One review of the queue."""
 
     url: str
@@ -36,16 +36,16 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class ReviewQueueOverview:
     """The oldest open reviews; how many reviews this person decided in all and in the last day, and claims now."""
 
-    oldest: Sequence[Waiting]
+    oldest: Sequence[WaitingReview]
     decided: int
     decided_today: int
     claimed: int
 
 
-def of(principal: Principal, now: datetime) -> Queue | None:
+def of(principal: Principal, now: datetime) -> ReviewQueueOverview | None:
     """Return the queue; None if the principal decides no reviews, or only those of their own graders."""
     if policy.reach(principal, "reviews", "update") in (None, "own"):
         return None
@@ -57,9 +57,9 @@ def of(principal: Principal, now: datetime) -> Queue | None:
         claimed=Count("pk", filter=is_open & Q(claimed_by=principal.user.pk, claimed_until__gt=now)),
     )
     oldest = list(reviews.filter(is_open).order_by("created_at", "pk").only(*COLUMNS)[:SHOWN])
-    names = Names.of_rows(principal, oldest)
+    names = ObjectNames.of_rows(principal, oldest)
     waiting = [
-        Waiting(
+        WaitingReview(
             links.to("review", review_id=review.pk),
             names.task(review.task_id).text, names.grader(review.grader_id).text,
             review.value, review.confidence, review.created_at, review.expires_at,
@@ -67,7 +67,7 @@ def of(principal: Principal, now: datetime) -> Queue | None:
         )
         for review in oldest
     ]  # fmt: skip
-    return Queue(waiting, counts["decided"], counts["today"], counts["claimed"])
+    return ReviewQueueOverview(waiting, counts["decided"], counts["today"], counts["claimed"])
 
 
 def _claim(principal: Principal, who: object, until: datetime | None, now: datetime) -> str:

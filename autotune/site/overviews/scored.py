@@ -12,7 +12,7 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.charts import Chart, Series, columns, lines
 from autotune.site.overviews import newest
-from autotune.site.overviews.periods import Period
+from autotune.site.overviews.periods import OverviewPeriod
 from autotune.site.overviews.sums import Sums, over_time
 from graders.statistics.folding import floor_to
 from scores.models import Score, WorkflowRun
@@ -24,7 +24,7 @@ SHOWN = 5  # lines of a chart; the pages of scores show the rest
 Scored = dict[datetime, Sums]
 
 
-def read(principal: Principal, period: Period, now: datetime) -> Scored:
+def read(principal: Principal, period: OverviewPeriod, now: datetime) -> Scored:
     """Return {step: {(what, task, model): amount}} of the scores that the principal may read."""
     scores = Score.objects.for_readers().visible_to(principal)
     scope = f"{policy.reach(principal, 'scores', 'read')} {principal.organization.pk} {principal.user.pk}"
@@ -43,7 +43,7 @@ def read(principal: Principal, period: Period, now: datetime) -> Scored:
     return over_time("scores", scope, period, now, fetch, grain=period.step)
 
 
-def failed(principal: Principal, period: Period, now: datetime) -> dict[datetime, int]:
+def failed(principal: Principal, period: OverviewPeriod, now: datetime) -> dict[datetime, int]:
     """Return how many runs failed in each step and have not been retried since."""
     runs = still_failed(principal, period.since(now))
     text = Substr(Cast(F("completed_at"), TextField()), 1, period.digits)  # functions that both databases have natively
@@ -69,7 +69,9 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text + "0000-00-00 00:00"[len(text) :]).replace(tzinfo=UTC)
 
 
-def throughput(scored: dict[datetime, int], failed: dict[datetime, int], period: Period, now: datetime) -> Chart:
+def throughput(
+    scored: dict[datetime, int], failed: dict[datetime, int], period: OverviewPeriod, now: datetime
+) -> Chart:
     """Chart what was scored and what failed, stacked."""
     stacks = [(step, (scored.get(step, 0), failed.get(step, 0))) for step in period.steps(now)]
     return columns(
@@ -88,12 +90,12 @@ def sampled(scored: Scored) -> bool:
     return any(number > newest.NEWEST for number in numbers(scored).values())
 
 
-def by_model(scored: Scored, period: Period, now: datetime) -> Chart:
+def by_model(scored: Scored, period: OverviewPeriod, now: datetime) -> Chart:
     """Chart the mean score of the models with the most scores."""
     return _means("Mean score by model", scored, MODEL, str, period, now)
 
 
-def by_task(scored: Scored, principal: Principal, period: Period, now: datetime) -> Chart:
+def by_task(scored: Scored, principal: Principal, period: OverviewPeriod, now: datetime) -> Chart:
     """Chart the mean score of the tasks with the most scores."""
     most = _most(scored, TASK)
     tasks = Task.objects.visible_to(principal).filter(pk__in=most).values_list("pk", "name") if most else ()
@@ -112,7 +114,9 @@ def _most(scored: Scored, place: int) -> list[Any]:
     return sorted(counts, key=lambda subject: (-counts[subject], str(subject)))[:SHOWN]
 
 
-def _means(title: str, scored: Scored, place: int, label: Callable[[Any], str], period: Period, now: datetime) -> Chart:
+def _means(
+    title: str, scored: Scored, place: int, label: Callable[[Any], str], period: OverviewPeriod, now: datetime
+) -> Chart:
     series = []
     for subject in _most(scored, place):
         points = [(step, _mean(scored.get(step, {}), place, subject)) for step in period.steps(now)]

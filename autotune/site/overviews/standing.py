@@ -10,7 +10,7 @@ from autotune.access import policy
 from autotune.access.principal import Principal
 from autotune.site.overviews import counted, links
 from autotune.site.overviews.counted import Counted, GraderFigures
-from autotune.site.overviews.periods import Period
+from autotune.site.overviews.periods import OverviewPeriod
 from graders.models import Grader
 from graders.states import GraderStatus
 
@@ -19,7 +19,7 @@ WORST_FIRST: Final = (GraderStatus.DEGRADED, GraderStatus.INACTIVE, GraderStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GraderState:
     """A grader's state. `troubles` says why it is degraded; no call is sent before `held_until`."""
 
     pk: UUID
@@ -29,29 +29,29 @@ class Standing:
     held_until: datetime | None
     verified: bool
 
-    def is_held(self, now: datetime) -> bool:
+    def is_paused(self, now: datetime) -> bool:
         return self.held_until is not None and self.held_until > now
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class GraderOverviewRow:
     """One grader in the overview."""
 
-    grader: Standing
+    grader: GraderState
     url: str
     note: str
     figures: GraderFigures
     trend: str
 
 
-def of(principal: Principal) -> list[Standing]:
+def of(principal: Principal) -> list[GraderState]:
     """Return the graders that the principal runs: their own, or their organization's, but no listed ones of others."""
     if not runs_graders(principal):
         return []
     graders = Grader.objects.live().allowed(principal, "read").order_by("name", "pk")
     columns = ("pk", "name", "status", "troubles", "held_until", "verified_at")
     return [
-        Standing(pk, name, status, troubles, held_until, verified_at is not None)
+        GraderState(pk, name, status, troubles, held_until, verified_at is not None)
         for pk, name, status, troubles, held_until, verified_at in graders.values_list(*columns)
     ]
 
@@ -64,7 +64,9 @@ def runs_graders(principal: Principal) -> bool:
     )
 
 
-def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: datetime) -> list[Row]:
+def rows(
+    graders: Sequence[GraderState], counters: Counted, period: OverviewPeriod, now: datetime
+) -> list[GraderOverviewRow]:
     """Return one row for each grader: those in trouble first, then those with the most calls."""
     of_each = counted.by_grader(counters)
     figures = {grader.pk: counted.figures_of(of_each.get(grader.pk, {}).values()) for grader in graders}
@@ -73,7 +75,7 @@ def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: da
         key=lambda grader: (WORST_FIRST.index(GraderStatus(grader.status)), -figures[grader.pk].calls, grader.name),
     )
     return [
-        Row(
+        GraderOverviewRow(
             grader, links.to("grader", grader_id=grader.pk), _note(grader, now), figures[grader.pk],
             counted.trend(of_each.get(grader.pk, {}), period, now),
         )
@@ -81,8 +83,8 @@ def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: da
     ]  # fmt: skip
 
 
-def _note(grader: Standing, now: datetime) -> str:
+def _note(grader: GraderState, now: datetime) -> str:
     if not grader.verified:
         return "not verified yet"
-    parts = [*grader.troubles, *(["paused"] if grader.is_held(now) else [])]
+    parts = [*grader.troubles, *(["paused"] if grader.is_paused(now) else [])]
     return ", ".join(parts)

@@ -12,14 +12,14 @@ from autotune.access.principal import Principal
 from autotune.access.querysets import api_keys
 from autotune.core import ids
 from autotune.site.overviews import links
-from autotune.site.overviews.standing import Standing
+from autotune.site.overviews.standing import GraderState
 from exports.models import Export
 from scores.models import Score
 from tasks.models import Completion, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """One step of the list. `command` does it in a shell; `url` is the page on which to do it by hand."""
 
     title: str
@@ -30,7 +30,7 @@ class Step:
     command: str = ""
 
 
-def of(principal: Principal, graders: Sequence[Standing]) -> list[Step]:
+def of(principal: Principal, graders: Sequence[GraderState]) -> list[SetupStep]:
     """Return the steps in order; none once all of them are done, or for a role that may do none."""
     may = {
         "grader": _may(principal, "endpoint_graders", "create"),
@@ -76,40 +76,40 @@ def _within(rows: QuerySet, principal: Principal) -> QuerySet:
     return rows if is_others else rows.filter(organization_id=principal.organization.pk)
 
 
-def _of_graders(principal: Principal, graders: Sequence[Standing], scored: bool) -> list[Step]:
+def _of_graders(principal: Principal, graders: Sequence[GraderState], scored: bool) -> list[SetupStep]:
     verified = any(grader.verified for grader in graders)
     first = graders[0] if len(graders) == 1 else None
     url = links.to("grader", grader_id=first.pk) if first else links.to("graders")
     steps = [
-        Step(
+        SetupStep(
             "Register a grader", "Enter the address of a service that judges completions. Its secret is shown once.",
             bool(graders), links.to("grader_new"), "Register a grader",
         ),
-        Step(
+        SetupStep(
             "Verify it", "Autotune calls it as it will later, and each failed check says what to fix.",
             verified, url if graders else "", "Open the grader",
         ),
     ]  # fmt: skip
     if not _may(principal, "tasks", "create"):
         steps.append(
-            Step("Give the first score", "Calls begin when a trainer adds the grader to a task's panel.", scored)
+            SetupStep("Give the first score", "Calls begin when a trainer adds the grader to a task's panel.", scored)
         )
     return steps
 
 
-def _task(done: bool) -> Step:
-    return Step(
+def _task(done: bool) -> SetupStep:
+    return SetupStep(
         "Create a task", "Define what a model is asked, and the panel of graders that judge its answers.", done,
         links.to("task_new"), "Create a task",
     )  # fmt: skip
 
 
-def _key(done: bool) -> Step:
+def _key(done: bool) -> SetupStep:
     text = "Trainers use it to submit and read."
-    return Step("Create an API key", text, done, links.to("api_key_new"), "Create a key")
+    return SetupStep("Create an API key", text, done, links.to("api_key_new"), "Create a key")
 
 
-def _submit(principal: Principal, done: bool) -> Step:
+def _submit(principal: Principal, done: bool) -> SetupStep:
     task = None
     if not done:
         own = Task.objects.visible_to(principal).filter(organization=principal.organization, archived=False)
@@ -120,11 +120,13 @@ def _submit(principal: Principal, done: bool) -> Step:
         '  -H "Authorization: Bearer $AUTOTUNE_API_KEY" -H "Content-Type: application/json" \\\n'
         f"""  -d '{{"taskId": "{task_id}", "modelId": "my-model", "prompt": "What is 2 + 2?", "response": "4"}}'"""
     )
-    return Step("Submit completions", "One by one, or up to 10,000 in a batch.", done, command="" if done else command)
+    return SetupStep(
+        "Submit completions", "One by one, or up to 10,000 in a batch.", done, command="" if done else command
+    )
 
 
-def _export(done: bool) -> Step:
-    return Step(
+def _export(done: bool) -> SetupStep:
+    return SetupStep(
         "Export the scores", "As JSONL, Parquet or preference pairs, for the next training run.", done,
         links.to("export_new"), "Make an export",
     )  # fmt: skip

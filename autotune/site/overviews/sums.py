@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from django.core.cache.backends.locmem import LocMemCache
 
-from autotune.site.overviews.periods import Period
+from autotune.site.overviews.periods import OverviewPeriod
 from graders.statistics.folding import floor_to
 
 Key = tuple[Any, ...]
@@ -26,7 +26,7 @@ def add(to: Sums, more: Mapping[Key, float]) -> None:
 
 
 def over_time(
-    name: str, scope: str, period: Period, now: datetime, fetch: Fetch, *, grain: timedelta | None = None
+    name: str, scope: str, period: OverviewPeriod, now: datetime, fetch: Fetch, *, grain: timedelta | None = None
 ) -> dict[datetime, Sums]:
     """Return the sums of each step that has any.
 
@@ -56,7 +56,9 @@ def _floored(sums_by_time: Mapping[datetime, Sums], grain: timedelta) -> dict[da
     return pieces
 
 
-def _by_step(sums_by_time: Mapping[datetime, Sums], period: Period, settled: datetime | None) -> dict[datetime, Sums]:
+def _by_step(
+    sums_by_time: Mapping[datetime, Sums], period: OverviewPeriod, settled: datetime | None
+) -> dict[datetime, Sums]:
     """Add up pieces to steps; with `settled`, only the pieces of steps that have ended by then."""
     steps: dict[datetime, Sums] = {}
     for moment, sums in sums_by_time.items():

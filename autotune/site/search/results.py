@@ -32,7 +32,7 @@ class SearchMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SearchKind:
     """How the search finds objects of one kind by id.
 
     route, parameter  of the page that shows it
@@ -49,21 +49,21 @@ class Kind:
     key: str = "pk"
 
 
-KINDS: Final[dict[str, Kind]] = {
-    "grader": Kind("grader", "grader", "grader_id", lambda p: Grader.objects.live().visible_to(p)),
-    "graderv": Kind("version", "grader", "grader_id", lambda p: GraderVersion.objects.visible_to(p), "grader_id"),
-    "task": Kind("task", "task", "task_id", lambda p: Task.objects.visible_to(p)),
-    "taskv": Kind("version", "task", "task_id", lambda p: TaskVersion.objects.visible_to(p), "task_id"),
-    "comp": Kind("completion", "completion", "completion_id", lambda p: Completion.objects.visible_to(p)),
-    "score": Kind("score", "score", "score_id", lambda p: Score.objects.visible_to(p)),
-    "run": Kind("workflow run", "workflow_run", "run_id", lambda p: WorkflowRun.objects.visible_to(p)),
-    "rev": Kind("review", "review", "review_id", lambda p: Review.objects.visible_to(p)),
-    "exp": Kind("export", "export", "export_id", lambda p: Export.objects.visible_to(p)),
-    "rwd": Kind("endpoint", "reward_endpoint", "endpoint_id", lambda p: RewardEndpoint.objects.visible_to(p)),
-    "whk": Kind("webhook", "webhook", "webhook_id", lambda p: Webhook.objects.live().visible_to(p)),
-    "member": Kind("member", "member", "member_id", lambda p: members().visible_to(p), "uid", "uid"),
-    "key": Kind("API key", "api_key", "key_id", lambda p: api_keys().visible_to(p)),
-    "role": Kind("role", "role", "role_id", lambda p: roles().visible_to(p)),
+KINDS: Final[dict[str, SearchKind]] = {
+    "grader": SearchKind("grader", "grader", "grader_id", lambda p: Grader.objects.live().visible_to(p)),
+    "graderv": SearchKind("version", "grader", "grader_id", lambda p: GraderVersion.objects.visible_to(p), "grader_id"),
+    "task": SearchKind("task", "task", "task_id", lambda p: Task.objects.visible_to(p)),
+    "taskv": SearchKind("version", "task", "task_id", lambda p: TaskVersion.objects.visible_to(p), "task_id"),
+    "comp": SearchKind("completion", "completion", "completion_id", lambda p: Completion.objects.visible_to(p)),
+    "score": SearchKind("score", "score", "score_id", lambda p: Score.objects.visible_to(p)),
+    "run": SearchKind("workflow run", "workflow_run", "run_id", lambda p: WorkflowRun.objects.visible_to(p)),
+    "rev": SearchKind("review", "review", "review_id", lambda p: Review.objects.visible_to(p)),
+    "exp": SearchKind("export", "export", "export_id", lambda p: Export.objects.visible_to(p)),
+    "rwd": SearchKind("endpoint", "reward_endpoint", "endpoint_id", lambda p: RewardEndpoint.objects.visible_to(p)),
+    "whk": SearchKind("webhook", "webhook", "webhook_id", lambda p: Webhook.objects.live().visible_to(p)),
+    "member": SearchKind("member", "member", "member_id", lambda p: members().visible_to(p), "uid", "uid"),
+    "key": SearchKind("API key", "api_key", "key_id", lambda p: api_keys().visible_to(p)),
+    "role": SearchKind("role", "role", "role_id", lambda p: roles().visible_to(p)),
 }
 
 

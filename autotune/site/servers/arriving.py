@@ -12,7 +12,7 @@ _CHUNKED = re.compile(rb"\r\ntransfer-encoding:", re.IGNORECASE)
 _HEALTH: Final = re.compile(rb"(?:GET|HEAD) /api/v1/health HTTP/1\.[01]\r\n")
 
 
-class Arriving:
+class PartialRequest:
     """The part of a request that has arrived so far."""
 
     __slots__ = ("_searched", "is_chunked", "length", "needed", "received")

@@ -22,12 +22,12 @@ from autotune.core.crypto.starting import require_master_keys  # noqa: E402
 from autotune.site import engine  # noqa: E402
 from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from autotune.site.servers.live_connections import raise_limits  # noqa: E402
-from scores.live.asgi import Live  # noqa: E402
+from scores.live.asgi import LiveApplication  # noqa: E402
 
 require_master_keys("live")
 
 
-class Secured(SecurityMiddleware):
+class LiveSecurityMiddleware(SecurityMiddleware):
     """Redirect plain http only if the URLs of reward endpoints are https: a private network may use http."""
 
     def __init__(self, *args: Any) -> None:
@@ -36,6 +36,8 @@ class Secured(SecurityMiddleware):
 
 
 engine.warn_process()
-application = Live([RequestIdMiddleware, TrustedProxyMiddleware, Secured, HeadersMiddleware, BodyMiddleware])
+application = LiveApplication(
+    [RequestIdMiddleware, TrustedProxyMiddleware, LiveSecurityMiddleware, HeadersMiddleware, BodyMiddleware]
+)
 raise_limits()
 garbage.settle()

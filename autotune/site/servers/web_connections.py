@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 from gunicorn.workers.gthread import TConn
 
-from autotune.site.servers.arriving import Arriving
+from autotune.site.servers.arriving import PartialRequest
 from autotune.site.servers.quiet_connections import QuietConnections
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """What a connection uses of the worker that has it."""
 
     cfg: Any
@@ -22,13 +22,13 @@ class Owner(Protocol):
 class Connection(TConn):
     """A connection with the part of its request that has arrived, and the queue in which it waits."""
 
-    def __init__(self, worker: Owner, sock: socket.socket, client: Any, server: Any) -> None:
+    def __init__(self, worker: ConnectionOwner, sock: socket.socket, client: Any, server: Any) -> None:
         super().__init__(worker.cfg, sock, client, server)
         self.worker = worker
         self.address = client[0] if isinstance(client, tuple) else ""
-        self.early: Arriving | None = None
-        self.place: Places | None = None
-        self.held_bytes = 0  # counted in the worker's `held_bytes`
+        self.early: PartialRequest | None = None
+        self.place: ClosingOrder | None = None
+        self.waiting_bytes = 0  # counted in the worker's `waiting_bytes`
         self.reads_body = False  # counted in the worker's `bodies`
         self.may_send_more = False  # whether an answer may be sent before the whole request has arrived
         self.drained = 0  # bytes that arrived after the end of the last answer
@@ -41,7 +41,7 @@ class Connection(TConn):
             super().close(graceful)
 
 
-class Places(dict[Connection, None]):
+class ClosingOrder(dict[Connection, None]):
     """Connections in the order in which they are closed. Unlike in gunicorn's deque, removal takes constant time."""
 
     def append(self, connection: Connection) -> None:

@@ -24,13 +24,13 @@ from gunicorn import util
 from gunicorn.workers.gthread import ThreadWorker
 
 from autotune.core import garbage, memory
-from autotune.site.servers.arriving import Arriving
+from autotune.site.servers.arriving import PartialRequest
 from autotune.site.servers.quiet_connections import QuietConnections, open_file_limit
 from autotune.site.servers.timed_socket import TimedSocket
-from autotune.site.servers.web_connections import Connection, Places, has_bytes
+from autotune.site.servers.web_connections import ClosingOrder, Connection, has_bytes
 
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
-MAX_HELD: Final = 64 * 2**20  # bytes of all requests that arrive in this process, until threads have them
+MAX_WAITING_BYTES: Final = 64 * 2**20  # bytes of all requests that arrive in this process, until threads have them
 PIECE: Final = 65_536
 SHARE_OF_BODIES: Final = 4  # one thread in this many reads the rest of large bodies
 SHARE_QUIET: Final = 4  # none is closed while fewer than one in this many are quiet
@@ -47,14 +47,14 @@ class PatientWorker(ThreadWorker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.keepalived_conns = Places()
+        self.keepalived_conns = ClosingOrder()
         self.max_keepalived = self.worker_connections  # at the limit, this class closes quiet connections instead
-        self.arriving = Places()
-        self.bodies_waiting = Places()  # large bodies, until a thread may read the rest
-        self.lingering = Places()
+        self.arriving = ClosingOrder()
+        self.bodies_waiting = ClosingOrder()  # large bodies, until a thread may read the rest
+        self.lingering = ClosingOrder()
         self.bodies = 0  # large bodies that threads read
         self.max_bodies = max(1, self.cfg.threads // SHARE_OF_BODIES)
-        self.held_bytes = 0  # bytes of requests that no thread has
+        self.waiting_bytes = 0  # bytes of requests that no thread has
         self.quiet: QuietConnections[Connection] = QuietConnections()
         self.health: ThreadPoolExecutor | None = None  # created after the fork
 
@@ -103,13 +103,13 @@ class PatientWorker(ThreadWorker):
         if self.cfg.is_ssl:
             super().enqueue_req(conn)
             return
-        conn.early = Arriving()
+        conn.early = PartialRequest()
         if conn.parser is not None:  # which may have read ahead into this request
             conn.early.received += conn.parser.unreader.take_buffered()
         if conn.early.received and conn.early.is_enough():
             self.dispatch(conn)
         elif self.read_early(conn):
-            self.hold(conn, self.arriving, ARRIVE_S)
+            self.keep_waiting(conn, self.arriving, ARRIVE_S)
             self.poller.register(conn.sock, EVENT_READ, partial(self.on_bytes, conn))
 
     def on_bytes(self, conn: Connection, _: socket.socket) -> None:
@@ -140,7 +140,7 @@ class PatientWorker(ThreadWorker):
         if conn.early is not None and conn.early.is_partial:
             conn.may_send_more = True
             if self.bodies >= self.max_bodies:
-                self.hold(conn, self.bodies_waiting, ARRIVE_S)
+                self.keep_waiting(conn, self.bodies_waiting, ARRIVE_S)
                 return
             self.bodies += 1
             conn.reads_body = True
@@ -167,7 +167,7 @@ class PatientWorker(ThreadWorker):
             self.leave(following)
             self.dispatch(following)
 
-    def hold(self, conn: Connection, place: Places, seconds: float) -> None:
+    def keep_waiting(self, conn: Connection, place: ClosingOrder, seconds: float) -> None:
         """Let the connection wait as a quiet one, and close it after `seconds`."""
         conn.timeout = time.monotonic() + seconds
         conn.place = place
@@ -177,8 +177,8 @@ class PatientWorker(ThreadWorker):
 
     def count(self, conn: Connection) -> None:
         size = len(conn.early.received) if conn.early else 0
-        self.held_bytes += size - conn.held_bytes
-        conn.held_bytes = size
+        self.waiting_bytes += size - conn.waiting_bytes
+        conn.waiting_bytes = size
 
     def leave(self, conn: Connection) -> None:
         """Remove the connection from the queue of the loop in which it waits."""
@@ -187,8 +187,8 @@ class PatientWorker(ThreadWorker):
         conn.place.remove(conn)
         conn.place = None
         self.quiet.discard(conn)
-        self.held_bytes -= conn.held_bytes
-        conn.held_bytes = 0
+        self.waiting_bytes -= conn.waiting_bytes
+        conn.waiting_bytes = 0
         with suppress(KeyError):  # those of `bodies_waiting` are not listened to
             self.poller.unregister(conn.sock)
 
@@ -216,7 +216,7 @@ class PatientWorker(ThreadWorker):
             util.close(conn.sock)
             return
         self.nr_conns += 1
-        self.hold(conn, self.lingering, LINGER_S)
+        self.keep_waiting(conn, self.lingering, LINGER_S)
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_lingering, conn))
 
     def on_lingering(self, conn: Connection, _: socket.socket) -> None:
@@ -233,7 +233,7 @@ class PatientWorker(ThreadWorker):
     def handle(self, conn: Connection) -> Any:
         if self.cfg.is_ssl:
             return super().handle(conn)
-        early, conn.early = conn.early or Arriving(), None
+        early, conn.early = conn.early or PartialRequest(), None
         conn.init()
         conn.data_ready = True
         conn.parser.unreader.unread(bytes(early.received))
@@ -275,7 +275,7 @@ class PatientWorker(ThreadWorker):
         if self.nr_conns >= self.worker_connections and len(self.quiet) >= self.worker_connections // SHARE_QUIET:
             for conn in self.quiet.to_close(max(1, self.worker_connections // SHARE_CLOSED)):
                 self.close_quiet(conn)
-        if self.held_bytes > MAX_HELD:
+        if self.waiting_bytes > MAX_WAITING_BYTES:
             self.drop_largest()
 
     def close_quiet(self, conn: Connection) -> None:
@@ -288,9 +288,9 @@ class PatientWorker(ThreadWorker):
             self.give_up(conn)
 
     def drop_largest(self) -> None:
-        """Close the connections of the largest arriving requests until a quarter of MAX_HELD is free."""
-        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda waiting: -waiting.held_bytes):
-            if self.held_bytes <= MAX_HELD * 3 // 4:
+        """Close the connections of the largest arriving requests until a quarter of MAX_WAITING_BYTES is free."""
+        for conn in sorted((*self.arriving, *self.bodies_waiting), key=lambda waiting: -waiting.waiting_bytes):
+            if self.waiting_bytes <= MAX_WAITING_BYTES * 3 // 4:
                 return
             self.give_up(conn, *_refusals().CROWDED)
 

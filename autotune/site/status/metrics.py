@@ -29,7 +29,7 @@ from graders.models import Grader, GraderStatistic, Tally
 from graders.states import GraderStatus
 from scores.models import Review, RewardEndpoint, WorkflowRun
 from scores.results.failure_codes import fault
-from scores.states import FINAL, Protocol, ReviewStatus, RunStatus
+from scores.states import FINAL, ReviewStatus, RewardProtocol, RunStatus
 
 CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
 HOUR: Final = timedelta(hours=1)
@@ -142,7 +142,7 @@ def _endpoints() -> GaugeMetricFamily:
     )
     sums = RewardEndpoint.objects.values_list("protocol").annotate(Sum("answered"), Sum("unscored_count")).order_by()
     by_protocol = {protocol: (answered, missing) for protocol, answered, missing in sums}
-    for protocol in Protocol.values:
+    for protocol in RewardProtocol.values:
         answered, missing = by_protocol.get(protocol, (0, 0))
         family.add_metric([protocol, "scored"], answered - missing)
         family.add_metric([protocol, "neutral"], missing)

@@ -11,10 +11,10 @@ from django.db import DatabaseError
 from autotune.access.audit import sealing
 from autotune.core.api.operations import ApiStruct
 from autotune.core.connections import release
-from autotune.site.status.probes import Check
+from autotune.site.status.probes import ReadinessCheck
 from autotune.webhooks.models import Event
 from scores.engine import stalls
-from scores.engine.stalls import Facts
+from scores.engine.stalls import DueWork
 
 MAX_SWEEP_AGE: Final = timedelta(seconds=30)
 MAX_EXPIRED: Final = timedelta(seconds=30)
@@ -28,7 +28,7 @@ class Moving(ApiStruct):
     """Whether due work is being processed. Ages and lags are in seconds; null if there is nothing to measure."""
 
     status: str
-    checks: list[Check]
+    checks: list[ReadinessCheck]
     oldest_due_age_s: float | None
     expired_leases: int | None
     outbox_lag_s: float | None
@@ -37,14 +37,14 @@ class Moving(ApiStruct):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class WorkSnapshot:
     """The facts about runs, the outbox and the audit log.
 
     oldest_event     when the oldest event happened that is not fanned out
     oldest_unsealed  when the oldest event of the audit log was written that is not sealed
     """
 
-    scores: Facts
+    scores: DueWork
     oldest_event: datetime | None
     oldest_unsealed: datetime | None = None
 
@@ -55,10 +55,10 @@ def state() -> Moving:
         return judged(look())
     except DatabaseError:
         fault = "The database does not answer."
-    return Moving("failed", [Check("database", "failed", fault)], None, None, None, None, None)
+    return Moving("failed", [ReadinessCheck("database", "failed", fault)], None, None, None, None, None)
 
 
-def look() -> Look:
+def look() -> WorkSnapshot:
     """Read the current facts. Queues that seem to stand still are read twice."""
     facts = stalls.look()
     if facts.still:
@@ -67,10 +67,10 @@ def look() -> Look:
         again = stalls.look()
         facts = replace(again, still=facts.still & again.still)
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
-    return Look(facts, oldest, sealing.oldest_unsealed())
+    return WorkSnapshot(facts, oldest, sealing.oldest_unsealed())
 
 
-def judged(look: Look) -> Moving:
+def judged(look: WorkSnapshot) -> Moving:
     """Return the result of each check of the facts."""
     facts = look.scores
     checks = [
@@ -88,7 +88,7 @@ def judged(look: Look) -> Moving:
     )
 
 
-def _sweep(facts: Facts) -> Check:
+def _sweep(facts: DueWork) -> ReadinessCheck:
     """Check the age of the last sweep. Before the first one, only waiting work is a fault."""
     if facts.last_sweep is None:
         waited = _longer(facts.oldest_due, facts.now, MAX_SWEEP_AGE)
@@ -97,41 +97,41 @@ def _sweep(facts: Facts) -> Check:
     return _check("sweep", "No worker has swept for too long. Check that a worker runs." if late else "")
 
 
-def _due(facts: Facts) -> Check:
+def _due(facts: DueWork) -> ReadinessCheck:
     count = len(facts.still)
     return _check("due", f"Due runs of {count} grader{'s' * (count > 1)} wait; no worker takes them." if count else "")
 
 
-def _leases(facts: Facts) -> Check:
+def _leases(facts: DueWork) -> ReadinessCheck:
     late = _longer(facts.oldest_expired, facts.now, MAX_EXPIRED)
     return _check("leases", "Runs of lost workers are not returned. Check that a worker runs." if late else "")
 
 
-def _outbox(look: Look) -> Check:
+def _outbox(look: WorkSnapshot) -> ReadinessCheck:
     late = _longer(look.oldest_event, look.scores.now, MAX_OUTBOX_LAG)
     return _check("outbox", "Events wait too long for delivery. Check that a worker runs." if late else "")
 
 
-def _audit(look: Look) -> Check:
+def _audit(look: WorkSnapshot) -> ReadinessCheck:
     late = _longer(look.oldest_unsealed, look.scores.now, MAX_UNSEALED)
     return _check("audit", "Events of the audit log are not sealed. Check that a worker runs." if late else "")
 
 
-def _erasures(facts: Facts) -> Check:
+def _erasures(facts: DueWork) -> ReadinessCheck:
     late = _longer(facts.erasing_still, facts.now, MAX_ERASING_STILL)
     return _check("erasures", "An open erasure makes no progress. Check that a worker and beat run." if late else "")
 
 
-def _retention(facts: Facts) -> Check:
+def _retention(facts: DueWork) -> ReadinessCheck:
     late = facts.retaining_still is not None
     return _check("retention", "Old data is not erased when due. Check that a worker and beat run." if late else "")
 
 
-def _check(name: str, fault: str) -> Check:
-    return Check(name, "failed" if fault else "ok", fault)
+def _check(name: str, fault: str) -> ReadinessCheck:
+    return ReadinessCheck(name, "failed" if fault else "ok", fault)
 
 
-def _worst(checks: Sequence[Check]) -> str:
+def _worst(checks: Sequence[ReadinessCheck]) -> str:
     return "failed" if any(check.status == "failed" for check in checks) else "ok"
 
 

@@ -16,11 +16,11 @@ MIN_FREE_BYTES = 64 * 2**20
 PROBED, PROBED_S = "autotune:probed", 60  # a write, because a Redis whose memory is full still answers pings
 
 
-class Health(ApiStruct):
+class ProcessHealth(ApiStruct):
     status: str
 
 
-class Check(ApiStruct):
+class ReadinessCheck(ApiStruct):
     """`failed` makes the process not ready; `degraded` does not."""
 
     name: str
@@ -30,7 +30,7 @@ class Check(ApiStruct):
 
 class Readiness(ApiStruct):
     status: str
-    checks: list[Check]
+    checks: list[ReadinessCheck]
 
 
 def readiness() -> Readiness:
@@ -45,9 +45,9 @@ def readiness() -> Readiness:
     return Readiness(status, checks)
 
 
-def _checked(name: str, check: Callable[[], str]) -> Check:
+def _checked(name: str, check: Callable[[], str]) -> ReadinessCheck:
     fault = check()
-    return Check(name, "failed" if fault else "ok", fault)
+    return ReadinessCheck(name, "failed" if fault else "ok", fault)
 
 
 def _database() -> str:
@@ -98,9 +98,9 @@ def _disk() -> str:
     return ""
 
 
-def _broker() -> Check:
+def _broker() -> ReadinessCheck:
     if not settings.REDIS_URL:
-        return Check("broker", "ok", "filesystem")
+        return ReadinessCheck("broker", "ok", "filesystem")
     if redis.attempt(lambda client: client.set(PROBED, 1, ex=PROBED_S), otherwise=False):
-        return Check("broker", "ok", "redis")
-    return Check("broker", "degraded", "Redis does not answer: scoring continues, but more slowly.")
+        return ReadinessCheck("broker", "ok", "redis")
+    return ReadinessCheck("broker", "degraded", "Redis does not answer: scoring continues, but more slowly.")

@@ -9,7 +9,7 @@ from autotune.core import clock
 from autotune.core.outbound.calls import OutboundError, OutboundRequest, OutboundResponse, Result
 from autotune.webhooks.delivery import signing
 from autotune.webhooks.delivery.backoff import retry_after
-from autotune.webhooks.delivery.claims import Try
+from autotune.webhooks.delivery.claims import DeliveryTry
 from autotune.webhooks.states import EventKind
 
 TIMEOUT_MS: Final = 10_000
@@ -21,7 +21,7 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryOutcome:
     """The outcome of a try.
 
     status          of the answer; None without an answer: then `error` has the reason
@@ -29,7 +29,7 @@ class Outcome:
     final           whether no other try can succeed
     """
 
-    trial: Try
+    trial: DeliveryTry
     at: datetime
     delivered: bool
     latency_ms: float
@@ -44,7 +44,7 @@ class Outcome:
         return self.status == GONE
 
 
-def request(trial: Try) -> OutboundRequest:
+def request(trial: DeliveryTry) -> OutboundRequest:
     """Return the request of a try. All tries share id and body; each has its own time, and so its own signature."""
     body = trial.body or b""
     return OutboundRequest(
@@ -58,12 +58,12 @@ def request(trial: Try) -> OutboundRequest:
     )
 
 
-def outcome(trial: Try, result: Result, at: datetime) -> Outcome:
+def outcome(trial: DeliveryTry, result: Result, at: datetime) -> DeliveryOutcome:
     """Return the outcome of an exchange: any 2xx is a delivery, everything else is a failure."""
     if isinstance(result, OutboundError):
-        return Outcome(trial, at, False, result.elapsed_ms, error=result.message)
+        return DeliveryOutcome(trial, at, False, result.elapsed_ms, error=result.message)
     good = 200 <= result.status < 300
-    return Outcome(
+    return DeliveryOutcome(
         trial,
         at,
         good,
@@ -76,9 +76,9 @@ def outcome(trial: Try, result: Result, at: datetime) -> Outcome:
     )
 
 
-def unreadable(trial: Try, at: datetime) -> Outcome:
+def unreadable(trial: DeliveryTry, at: datetime) -> DeliveryOutcome:
     """Return the outcome of a try that cannot be made."""
-    return Outcome(trial, at, False, 0.0, error="The event cannot be read any more.", final=True)
+    return DeliveryOutcome(trial, at, False, 0.0, error="The event cannot be read any more.", final=True)
 
 
 def excerpt(body: bytes) -> str:

@@ -29,7 +29,7 @@ ENDPOINTS_AT_ONCE: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class DeliveryTry:
     """A claimed delivery, with what a try needs. `body` is None if its payload or secret cannot be read."""
 
     delivery_id: UUID
@@ -45,7 +45,7 @@ class Try:
     struggling: bool = False
 
 
-def claim(busy: Mapping[UUID, int], *, room: int, struggling_room: int) -> list[Try]:
+def claim(busy: Mapping[UUID, int], *, room: int, struggling_room: int) -> list[DeliveryTry]:
     """Claim at most `room` due deliveries of active endpoints.
 
     busy             tries that this process already has in flight, by endpoint
@@ -81,7 +81,7 @@ def lease_one(delivery: Delivery, now: datetime) -> None:
     _lease([delivery.pk], now)
 
 
-def give_back(tries: Sequence[Try]) -> None:
+def give_back(tries: Sequence[DeliveryTry]) -> None:
     """Return claimed deliveries that this process will not try: they are due at once for other processes."""
     now = database_now()
     for trial in tries:
@@ -95,7 +95,7 @@ def struggles(webhook: Webhook, now: datetime) -> bool:
     return webhook.failing_since is not None and webhook.failing_since < now - STRUGGLING_AFTER
 
 
-def load(deliveries: Sequence[Delivery], webhooks: Mapping[UUID, Webhook], now: datetime) -> list[Try]:
+def load(deliveries: Sequence[Delivery], webhooks: Mapping[UUID, Webhook], now: datetime) -> list[DeliveryTry]:
     """Load what the tries need. `deliveries` are as they were before the lease."""
     events = Event.objects.in_bulk({delivery.event_id for delivery in deliveries})
     return [_try(delivery, webhooks[delivery.webhook_id], events[delivery.event_id], now) for delivery in deliveries]
@@ -107,9 +107,9 @@ def _lease(keys: Sequence[Any], now: datetime) -> None:
         Delivery.objects.filter(pk__in=keys).update(attempt=F("attempt") + 1, next_at=until, leased_until=until)
 
 
-def _try(delivery: Delivery, webhook: Webhook, event: Event, now: datetime) -> Try:
+def _try(delivery: Delivery, webhook: Webhook, event: Event, now: datetime) -> DeliveryTry:
     body, url, secrets = _readable(webhook, event, now)
-    return Try(
+    return DeliveryTry(
         delivery_id=delivery.pk,
         webhook_id=webhook.pk,
         event_id=event.pk,

@@ -16,12 +16,12 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from autotune.core import clock, connections
-from autotune.core.background import JOIN_S, Loop
+from autotune.core.background import JOIN_S, BackgroundLoop
 from autotune.core.outbound.engine import Engine, Result
 from autotune.webhooks import endpoints
 from autotune.webhooks.delivery import attempts, claims, results
-from autotune.webhooks.delivery.attempts import Outcome
-from autotune.webhooks.delivery.claims import Try
+from autotune.webhooks.delivery.attempts import DeliveryOutcome
+from autotune.webhooks.delivery.claims import DeliveryTry
 from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Event
 
@@ -41,8 +41,8 @@ class Pump:
 
     def __init__(self) -> None:
         self._engine = Engine("webhook")
-        self._out: dict[UUID, Try] = {}
-        self._outcomes: list[Outcome] = []
+        self._out: dict[UUID, DeliveryTry] = {}
+        self._outcomes: list[DeliveryOutcome] = []
         self._since = 0.0  # time of the oldest outcome that is not saved
         self._looks = 0
 
@@ -127,11 +127,11 @@ class Pump:
         for trial, result in self._engine.poll(seconds):
             self._took(trial, result)  # type: ignore[arg-type]
 
-    def _took(self, trial: Try, result: Result) -> None:
+    def _took(self, trial: DeliveryTry, result: Result) -> None:
         self._out.pop(trial.delivery_id, None)
         self._keep(attempts.outcome(trial, result, clock.shared_now(may_read=False)))
 
-    def _keep(self, outcome: Outcome) -> None:
+    def _keep(self, outcome: DeliveryOutcome) -> None:
         if not self._outcomes:
             self._since = time.monotonic()
         self._outcomes.append(outcome)
@@ -148,7 +148,7 @@ class Pump:
                 self._outcomes.clear()
 
 
-class PumpThread(Loop):
+class PumpThread(BackgroundLoop):
     """The pump of a worker process. Start it once; `stop()` stops new tries, `join()` waits for those in flight."""
 
     def __init__(self) -> None:

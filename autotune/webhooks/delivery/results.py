@@ -15,7 +15,7 @@ from autotune.core.crypto.encryption import cipher_for
 from autotune.core.crypto.fields import encrypted
 from autotune.webhooks import endpoints
 from autotune.webhooks.delivery import backoff
-from autotune.webhooks.delivery.attempts import Outcome
+from autotune.webhooks.delivery.attempts import DeliveryOutcome
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.states import DeliveryStatus, EventKind
 
@@ -27,7 +27,7 @@ FAILING_REASON: Final = "Every try of the last five days failed."
 _LOG = encrypted(Delivery, "log")
 
 
-def settle(outcomes: Sequence[Outcome]) -> None:
+def settle(outcomes: Sequence[DeliveryOutcome]) -> None:
     """Save the outcomes of these tries, and disable the endpoints that are gone or have failed for too long."""
     now = clock.database_now()
     with transaction.atomic():
@@ -36,7 +36,7 @@ def settle(outcomes: Sequence[Outcome]) -> None:
     _disable_hopeless(outcomes, now)
 
 
-def _settle(outcomes: Sequence[Outcome], now: datetime) -> None:
+def _settle(outcomes: Sequence[DeliveryOutcome], now: datetime) -> None:
     keys = {outcome.trial.delivery_id for outcome in outcomes}
     pending = Delivery.objects.pending().filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
     rows = {row.pk: row for row in pending}
@@ -72,7 +72,7 @@ def _write(rows: Iterable[Delivery]) -> None:
         )
 
 
-def _after_failure(row: Delivery, outcome: Outcome, now: datetime, *, active: bool) -> None:
+def _after_failure(row: Delivery, outcome: DeliveryOutcome, now: datetime, *, active: bool) -> None:
     """Schedule the next try, or park the delivery: after three days, if the endpoint is off, or if it was a test."""
     row.failures += 1
     later = backoff.next_try(row.failures, row.queued_at, now, requested_wait=outcome.requested_wait)
@@ -82,7 +82,7 @@ def _after_failure(row: Delivery, outcome: Outcome, now: datetime, *, active: bo
         row.next_at = later
 
 
-def _entry(outcome: Outcome) -> dict[str, Any]:
+def _entry(outcome: DeliveryOutcome) -> dict[str, Any]:
     return {
         "at": clock.wire(outcome.at),
         "status": outcome.status,
@@ -92,7 +92,7 @@ def _entry(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _note_endpoints(outcomes: Sequence[Outcome], now: datetime) -> None:
+def _note_endpoints(outcomes: Sequence[DeliveryOutcome], now: datetime) -> None:
     """Note since when an endpoint fails; a success clears it. The order of ids prevents deadlocks."""
     real = [outcome for outcome in outcomes if outcome.trial.kind != EventKind.TEST and not outcome.final]
     well = {outcome.trial.webhook_id for outcome in real if outcome.delivered}
@@ -104,7 +104,7 @@ def _note_endpoints(outcomes: Sequence[Outcome], now: datetime) -> None:
             row.filter(failing_since=None).update(failing_since=now)
 
 
-def _disable_hopeless(outcomes: Sequence[Outcome], now: datetime) -> None:
+def _disable_hopeless(outcomes: Sequence[DeliveryOutcome], now: datetime) -> None:
     failed = [outcome for outcome in outcomes if not outcome.delivered and outcome.trial.kind != EventKind.TEST]
     if not failed:
         return

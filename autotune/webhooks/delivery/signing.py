@@ -26,11 +26,11 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 
 
-def headers(held: Sequence[str], message_id: str, timestamp: int, body: bytes) -> list[tuple[str, str]]:
+def headers(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> list[tuple[str, str]]:
     """Return the headers of one try. Each secret signs: during a rotation the receiver may know either."""
     return [
         ("Content-Type", "application/json"),
         ("webhook-id", message_id),
         ("webhook-timestamp", str(timestamp)),
-        ("webhook-signature", " ".join(signature(secret, message_id, timestamp, body) for secret in held)),
+        ("webhook-signature", " ".join(signature(secret, message_id, timestamp, body) for secret in secrets)),
     ]

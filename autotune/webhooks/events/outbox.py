@@ -11,7 +11,7 @@ from autotune.webhooks.models import Event, Webhook
 from autotune.webhooks.states import EventKind
 
 
-class Emitted(NamedTuple):
+class EmittedEvent(NamedTuple):
     """One event of one organization. Its data is stored with it, or made from its subject at fan-out."""
 
     organization_id: UUID
@@ -19,7 +19,7 @@ class Emitted(NamedTuple):
     data: dict[str, Any] | None = None
 
 
-def emit(kind: EventKind, entries: Sequence[Emitted]) -> None:
+def emit(kind: EventKind, entries: Sequence[EmittedEvent]) -> None:
     """Write the events that have a subscriber, in the caller's transaction, by two queries for any number of events."""
     listening = _listening(kind, {entry.organization_id for entry in entries})
     subscribed = [entry for entry in entries if entry.organization_id in listening]

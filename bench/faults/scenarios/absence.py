@@ -113,14 +113,14 @@ def outage(stage: Stage, result: Result) -> None:
             f"{name}ScoresBackS": round(scores_back, 2),
             f"{name}LogLines": logged,
         }
-        result.hold(f"{name}: everything is a 503 while it is away", not wrong, dict(wrong))
-        result.hold(f"{name}: refused within {REFUSED_S * slack:g} s", slowest <= REFUSED_S * slack, slowest)
-        result.hold(f"{name}: /health answers", {status for _, status in health_checks} == {200})
-        result.hold(f"{name}: within {HEALTH_S * slack:g} s", slowest_health <= HEALTH_S * slack, slowest_health)
-        result.hold(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
+        result.require(f"{name}: everything is a 503 while it is away", not wrong, dict(wrong))
+        result.require(f"{name}: refused within {REFUSED_S * slack:g} s", slowest <= REFUSED_S * slack, slowest)
+        result.require(f"{name}: /health answers", {status for _, status in health_checks} == {200})
+        result.require(f"{name}: within {HEALTH_S * slack:g} s", slowest_health <= HEALTH_S * slack, slowest_health)
+        result.require(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
         scores_s = SCORES_S * slack + (LEASE_S if away_s < LEASE_S else 0)
-        result.hold(f"{name}: scores within {scores_s:g} s", scores_back <= scores_s, scores_back)
-        result.hold(f"{name}: few lines in the logs", logged <= LOG_LINES * (1 + away_s / 60), logged)
+        result.require(f"{name}: scores within {scores_s:g} s", scores_back <= scores_s, scores_back)
+        result.require(f"{name}: few lines in the logs", logged <= LOG_LINES * (1 + away_s / 60), logged)
         work.until_done(watch=watch, patience_s=stage.patience_s)
         _take(result, work)
 
@@ -139,7 +139,7 @@ def idle(stage: Stage, result: Result) -> None:
         posts.once()
     statuses = Counter(status for *_, status in posts.tries)
     result.figures |= {"posts": POSTS, "statuses": {str(status): count for status, count in statuses.items()}}
-    result.hold("every POST after a restart succeeds", set(statuses) == {201}, dict(statuses))
+    result.require("every POST after a restart succeeds", set(statuses) == {201}, dict(statuses))
 
 
 def read_only(stage: Stage, result: Result) -> None:
@@ -166,15 +166,15 @@ def read_only(stage: Stage, result: Result) -> None:
             server.take_writes()
             back = time.monotonic()
             posts_back, scores_back = _resumed(work, watch, posts, returning, back)
-            result.hold(f"{name}: /ready is 200 again", ready.once() == 200)
+            result.require(f"{name}: /ready is 200 again", ready.once() == 200)
         answers = Counter(s for *_, s in posts.tries) + Counter(s for *_, s in reads.tries)
         refused = sum(status == 503 for *_, status in posts.tries)
         result.figures |= {f"{name}Refused": refused, f"{name}BackS": round(posts_back, 2), f"{name}ScoresBackS": round(scores_back, 2)}  # fmt: skip
-        result.hold(f"{name}: nothing but 200 and 503", set(answers) <= {200, 503}, dict(answers))
-        result.hold(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
+        result.require(f"{name}: nothing but 200 and 503", set(answers) <= {200, 503}, dict(answers))
+        result.require(f"{name}: served within {BACK_S * slack:g} s", posts_back <= BACK_S * slack, posts_back)
         if cuts:
-            result.hold("writes are refused while it is read-only", refused > 0)
-            result.hold("/ready says so", ready.tries[0][2] == 503, ready.tries[0][2])
+            result.require("writes are refused while it is read-only", refused > 0)
+            result.require("/ready says so", ready.tries[0][2] == 503, ready.tries[0][2])
     work.until_done(watch=watch, patience_s=stage.patience_s)
     _take(result, work)
 
@@ -192,7 +192,7 @@ def _take(result: Result, work: Work) -> None:
     for name, value in before.items():
         result.figures[name] += value
     refused = work.submitter.answers.refused
-    result.hold("no submission is refused for good", not refused, refused[:3])
+    result.require("no submission is refused for good", not refused, refused[:3])
 
 
 def _resumed(work: Work, watch: Watch, posts: Visits, returning: float, back: float) -> tuple[float, float]:

@@ -54,7 +54,7 @@ def after_days(stage: Stage, result: Result) -> None:
                 max_batch=1, supports_async=True)  # fmt: skip
     work.submitter.start()
     _until(stage, work, lambda: None, lambda: work.counts().get("waiting", 0) == HELD_BACK)
-    result.hold("all wait for their callback", work.counts().get("waiting", 0) == HELD_BACK, work.counts())
+    result.require("all wait for their callback", work.counts().get("waiting", 0) == HELD_BACK, work.counts())
     _let_days_pass(stage, work)
     made = work.api.need(200, "POST", f"/graders/{work.grader_id}/rotate-secret", {"force": True, "graceHours": 0})
     work.control(secret=made["credentials"]["sharedSecret"])
@@ -122,7 +122,7 @@ def _judge_replies(stage: Stage, result: Result, work: Work) -> None:
             recorded.update(one["items"])
     result.figures["replies"] = {kind: dict(replies) for kind, replies in by_kind.items()}
     twice = [item for item, count in recorded.items() if count > 1]
-    result.hold("a callback is recorded once", not twice, f"{len(twice)} were recorded twice")
+    result.require("a callback is recorded once", not twice, f"{len(twice)} were recorded twice")
     for kind, right in (("good", {200, 409}), ("forged", {401}), ("late", {410})):
         others = [reply for reply in by_kind[kind] if int(reply.split()[0]) not in right | UNHEARD]
-        result.hold(f"{kind} callbacks are answered {sorted(right)}", not others, others)
+        result.require(f"{kind} callbacks are answered {sorted(right)}", not others, others)

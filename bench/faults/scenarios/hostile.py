@@ -48,12 +48,12 @@ def hostile(stage: Stage, result: Result) -> None:
         "healthyBesidePerSecond": round(beside, 1),
         "workerPeakMiB": peak,
     }
-    result.hold(
+    result.require(
         f"the healthy grader keeps {stage.sizes.keeps:.0%}",
         beside >= stage.sizes.keeps * alone,
         f"{beside:.1f} of {alone:.1f} a second",
     )
-    result.hold(f"a worker stays under {MEMORY_MIB:g} MiB", max(peak.values()) <= MEMORY_MIB, peak)
+    result.require(f"a worker stays under {MEMORY_MIB:g} MiB", max(peak.values()) <= MEMORY_MIB, peak)
 
 
 def _hostile(stage: Stage, mode: str, items: int, *, name: str = "", max_batch: int = 20) -> Work:
@@ -77,7 +77,7 @@ def _throughput(stage: Stage, result: Result, name: str) -> float:
     found = work.check()
     if not found.ok or len(times) < work.total:
         return 0.0
-    result.hold("no more calls are out than maxConcurrency", work.control()["peak"] <= limit, work.control()["peak"])
+    result.require("no more calls are out than maxConcurrency", work.control()["peak"] <= limit, work.control()["peak"])
     return len(times) / (
         times[-1] - times[0] + HEALTHY["latency_ms"] / 1000
     )  # scores come in bursts: the first counts too

@@ -7,7 +7,7 @@ from pathlib import Path
 import redis as redis_client
 
 from autotune.site.local import launch
-from autotune.site.local.supervisor import Process, SupervisorError
+from autotune.site.local.supervisor import SupervisedProcess, SupervisorError
 
 from ..api import Api
 from ..report import Result
@@ -35,7 +35,7 @@ def hosts(stage: Stage, result: Result) -> None:
     try:
         system.keeper.wait_for(lambda: all(map(system.keeper.ready, names)), "the start of the other hosts", STARTS_S)
         result.figures["wrongKeyStatus"] = status = _status_with_another_key(system)
-        result.hold("a host with another master key refuses to start", status == REFUSED_STATUS, status)
+        result.require("a host with another master key refuses to start", status == REFUSED_STATUS, status)
         ours = [name for name in system.names("worker") if name not in names]
         for name in ours:  # so that the other hosts do all of the work
             system.keeper.retire(name)
@@ -44,9 +44,9 @@ def hosts(stage: Stage, result: Result) -> None:
         seconds = work.until_done(patience_s=stage.patience_s)
         result.figures |= {"clocksS": list(CLOCKS_S.values()), "perSecond": round(work.final / seconds, 1)}
         result.take(work.check())
-        result.hold("no run fails because of a host's clock", result.figures["failedRuns"] == 0)
+        result.require("no run fails because of a host's clock", result.figures["failedRuns"] == 0)
         warned = [name for name in names if b"the clock of this machine is" in system.keeper.log_of(name).read_bytes()]
-        result.hold("each host warns that its clock is off", warned == names, warned)
+        result.require("each host warns that its clock is off", warned == names, warned)
         for name in ours:
             system.add_worker(name)
         system.keeper.wait_for(lambda: all(map(system.keeper.ready, ours)), "the start of the workers", STARTS_S)
@@ -86,10 +86,10 @@ def rolling(stage: Stage, result: Result) -> None:
         "longestIdleS": round(watch.longest_idle_s, 1),
     }
     result.take(work.check())
-    result.hold("no submission is refused for good", not answers.refused, answers.refused[:3])
-    result.hold("a restart repeats no call", result.figures["calls"] == total, result.figures["calls"])
+    result.require("no submission is refused for good", not answers.refused, answers.refused[:3])
+    result.require("a restart repeats no call", result.figures["calls"] == total, result.figures["calls"])
     wrong = {status for status in answers.statuses if status.startswith("5") and status != "503"}
-    result.hold("no answer is a server error", not wrong, wrong)
+    result.require("no answer is a server error", not wrong, wrong)
 
 
 def full_redis(stage: Stage, result: Result) -> None:
@@ -113,10 +113,10 @@ def full_redis(stage: Stage, result: Result) -> None:
     result.figures |= {"scoredBefore": before, "scoredWhileFull": work.final - before, "ready": status[1].get("status")}
     system.keeper.wait_for(lambda: system.keeper.ready("worker-1"), "the worker after Redis has room", STARTS_S)
     result.take(work.check())
-    result.hold("all is scored while Redis is full", work.final == total, work.final)
-    result.hold("/ready says degraded", (status[0], status[1].get("status")) == (200, "degraded"), status[:2])
+    result.require("all is scored while Redis is full", work.final == total, work.final)
+    result.require("/ready says degraded", (status[0], status[1].get("status")) == (200, "degraded"), status[:2])
     refused = work.submitter.answers.refused
-    result.hold("no submission is refused", not refused, refused[:3])
+    result.require("no submission is refused", not refused, refused[:3])
 
 
 def _add(system: System, name: str, env: dict[str, str]) -> None:
@@ -143,4 +143,4 @@ def _status_with_another_key(system: System) -> int | None:
     """The exit status of a worker with another master key under the same id; None if it runs for STARTS_S."""
     process = next(candidate for candidate in launch.server_processes(system.env) if candidate.name == "worker")
     env = {**process.env, "AUTOTUNE_ENCRYPTION_KEYS": "k1:" + "0d" * 32, "AUTOTUNE_ENCRYPTION_KEYS_FILE": ""}
-    return system.keeper.status_of(Process("wrong-key", process.command, env=env, cwd=process.cwd), STARTS_S)
+    return system.keeper.status_of(SupervisedProcess("wrong-key", process.command, env=env, cwd=process.cwd), STARTS_S)

@@ -28,10 +28,10 @@ def kills(stage: Stage, result: Result) -> None:
         "postsRepeated": work.submitter.answers.repeated,
     }
     result.take(work.check())
-    result.hold("all kills were made", killer.count == sizes.kills, killer.count)
+    result.require("all kills were made", killer.count == sizes.kills, killer.count)
     idle_s = IDLE_S * sizes.slack
-    result.hold(f"no due run is idle for more than {idle_s:g} s", watch.longest_idle_s <= idle_s, watch.idlest)
-    result.hold(
+    result.require(f"no due run is idle for more than {idle_s:g} s", watch.longest_idle_s <= idle_s, watch.idlest)
+    result.require(
         "the queue never stands still so long", watch.longest_standstill_s <= idle_s, watch.longest_standstill_s
     )
-    result.hold("every POST was answered", not work.submitter.answers.refused, work.submitter.answers.refused[:3])
+    result.require("every POST was answered", not work.submitter.answers.refused, work.submitter.answers.refused[:3])

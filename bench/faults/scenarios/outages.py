@@ -41,13 +41,13 @@ def redis(stage: Stage, result: Result) -> None:
     result.figures |= {"redisAwayS": away_s, "postsWhileAway": len(during), "slowestPostWhileAwayS": round(slowest, 2)}
     result.figures |= pauses
     result.take(work.check())
-    result.hold("there were submissions while Redis was away", bool(during))
+    result.require("there were submissions while Redis was away", bool(during))
     statuses = sorted({status for _, _, status in during})
-    result.hold("every submission is taken while Redis is away", statuses in ([], ["202"]), statuses)
+    result.require("every submission is taken while Redis is away", statuses in ([], ["202"]), statuses)
     answers_s, resumes_s = ANSWERS_S * stage.sizes.slack, RESUMES_S * stage.sizes.slack
-    result.hold(f"a submission takes {answers_s:g} s at most", slowest <= answers_s, slowest)
+    result.require(f"a submission takes {answers_s:g} s at most", slowest <= answers_s, slowest)
     for name, seconds in pauses.items():
-        result.hold(f"scoring goes on within {resumes_s:g} s", (seconds or 0) <= resumes_s, f"{name} {seconds}")
+        result.require(f"scoring goes on within {resumes_s:g} s", (seconds or 0) <= resumes_s, f"{name} {seconds}")
 
 
 def postgres(stage: Stage, result: Result) -> None:
@@ -68,14 +68,14 @@ def postgres(stage: Stage, result: Result) -> None:
         seconds = time.monotonic() - back
         result.figures[f"{name}ResumedS"] = round(seconds, 1)
         resumes_s = RESUMES_S * stage.sizes.slack
-        result.hold(f"scoring resumes within {resumes_s:g} s", seconds <= resumes_s, f"{name}: {seconds:.1f} s")
+        result.require(f"scoring resumes within {resumes_s:g} s", seconds <= resumes_s, f"{name}: {seconds:.1f} s")
     work.until_done(watch=watch, patience_s=stage.patience_s)
     result.figures["postsRepeated"] = work.submitter.answers.repeated
     result.take(work.check())
     refused = work.submitter.answers.refused
-    result.hold("no submission is refused for good", not refused, refused[:3])
+    result.require("no submission is refused for good", not refused, refused[:3])
     unclear = {status for status in work.submitter.answers.statuses if status.startswith("5") and status != "503"}
-    result.hold("a database that is away is a 503", not unclear, unclear)
+    result.require("a database that is away is a 503", not unclear, unclear)
 
 
 def _begin(stage: Stage, result: Result, *, pace: float) -> tuple[Work, Watch]:

@@ -2,7 +2,7 @@
 
 import sys
 
-from autotune.site.local.supervisor import Process
+from autotune.site.local.supervisor import SupervisedProcess
 
 from .. import ROOT
 from ..report import Result
@@ -27,7 +27,7 @@ def rivals(stage: Stage, result: Result) -> None:
         system.add_worker(name)
     for name in sweepers:
         env = system.env | {"DJANGO_SETTINGS_MODULE": "autotune.settings"}
-        system.keeper.start(Process(name, (sys.executable, "-m", "bench.faults.sweeping"), env=env, cwd=ROOT))
+        system.keeper.start(SupervisedProcess(name, (sys.executable, "-m", "bench.faults.sweeping"), env=env, cwd=ROOT))
     try:
         system.keeper.wait_for(lambda: all(map(system.keeper.ready, extra)), "the start of more workers", 90)
         grader = {"latency_ms": LATENCY_MS}
@@ -39,8 +39,8 @@ def rivals(stage: Stage, result: Result) -> None:
         result.take(work.check())
         deadlocks = system.postgres.deadlocks() - before
         result.figures |= {"deadlocks": deadlocks, "callsPerScore": round(result.figures["calls"] / work.total, 3)}
-        result.hold("no deadlock", deadlocks == 0, deadlocks)
-        result.hold(
+        result.require("no deadlock", deadlocks == 0, deadlocks)
+        result.require(
             "nobody dies and no lease runs out, so each is asked for once", result.figures["calls"] == work.total
         )
     finally:

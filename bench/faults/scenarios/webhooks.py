@@ -131,14 +131,16 @@ def _compare(stage: Stage, result: Result, work: Work, journal: list[Delivered],
         "delivered": len(taken),
         "statuses": {status: sum(one.status == status for one in journal) for status in (200, 503, 0, 401)},
     }
-    result.hold("each completion has one event", all(len(of_one) == 1 for of_one in outbox.values()), _uneven(outbox))
-    result.hold("each event is taken at least once", events <= taken, f"{len(events - taken)} were not")
-    result.hold("each completion's event has one stable id", all(len(seen) == 1 for seen in by_completion.values()))
-    result.hold("nothing is told of what did not happen", not strange and ours <= events, f"{strange} strange ones")
-    result.hold("events say what is stored", not wrong, f"{wrong} do not")
-    result.hold("every signature is good", not any(one.status == 401 for one in journal))
+    result.require(
+        "each completion has one event", all(len(of_one) == 1 for of_one in outbox.values()), _uneven(outbox)
+    )
+    result.require("each event is taken at least once", events <= taken, f"{len(events - taken)} were not")
+    result.require("each completion's event has one stable id", all(len(seen) == 1 for seen in by_completion.values()))
+    result.require("nothing is told of what did not happen", not strange and ours <= events, f"{strange} strange ones")
+    result.require("events say what is stored", not wrong, f"{wrong} do not")
+    result.require("every signature is good", not any(one.status == 401 for one in journal))
     if not work.total == len(rewards):
-        result.hold("every completion has its end", False, f"{len(rewards)} of {work.total}")
+        result.require("every completion has its end", False, f"{len(rewards)} of {work.total}")
 
 
 def _final_anywhere(stage: Stage) -> set[str]:

@@ -12,20 +12,20 @@ from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes, requests
-from graders.gateway.types import Call, GraderTarget
+from graders.gateway.types import GraderCall, GraderTarget
 from graders.models import Grader
-from graders.verdicts import Failure, Item
+from graders.verdicts import Failure, GraderItem
 from scores.callbacks import registry
 from scores.engine.bodies.interface import CallEnd, OpenCall, Result
-from scores.engine.claims import Claimed
-from scores.engine.planning import Planned
+from scores.engine.claims import ClaimedRun
+from scores.engine.planning import PlannedCall
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(CallEnd):
+class SignedCallEnd(CallEnd):
     """The end of a signed call. `key_id_verified`: id of the secret with which the answer verified, or None."""
 
-    signed: Call | None = None
+    signed: GraderCall | None = None
     key_id_verified: str | None = None
 
 
@@ -35,8 +35,8 @@ class EndpointBody:
     def __init__(self, grader: Grader) -> None:
         self._engine = engine.engine()
         self._engine.abandon()  # an earlier drain of this thread may have left calls
-        self._open: dict[str, tuple[OpenCall, Call]] = {}
-        self._fresh: list[tuple[OpenCall, Call, str]] = []
+        self._open: dict[str, tuple[OpenCall, GraderCall]] = {}
+        self._fresh: list[tuple[OpenCall, GraderCall, str]] = []
         self._refused = grader.auth_failures > 0
         self.take_over(grader)
 
@@ -56,10 +56,10 @@ class EndpointBody:
         """See Body. A service judges only as what it is now."""
         return version_id is None or version_id == self._version_id
 
-    def split(self, items: Sequence[Item]) -> list[list[Item]]:
+    def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         return requests.split_by_size(items)
 
-    def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
+    def begin(self, planned: PlannedCall, *, now: datetime, number: int, is_repeat: bool = False) -> None:
         """See Body. A repeated call is signed with the current secret."""
         target, entries, options = self._target, planned.entries, planned.options
         secret = target.current if is_repeat else None
@@ -99,9 +99,9 @@ class EndpointBody:
         for pair, response in answered:  # read one by one: the drain may read the grader again in between
             yield self._end(*pair, response)
 
-    def _end(self, open_call: OpenCall, call: Call, response: OutboundResponse | OutboundError) -> Answered:
+    def _end(self, open_call: OpenCall, call: GraderCall, response: OutboundResponse | OutboundError) -> SignedCallEnd:
         outcome = outcomes.interpret(call, self._target, response)
-        return Answered(
+        return SignedCallEnd(
             open_call,
             outcome.verdicts,
             outcome.latency_ms,
@@ -112,13 +112,13 @@ class EndpointBody:
         )
 
     def can_repeat(self, end: CallEnd) -> bool:
-        assert isinstance(end, Answered)
+        assert isinstance(end, SignedCallEnd)
         assert end.signed is not None
         return end.signed.key.key_id != self._target.current.key_id
 
     def note(self, end: CallEnd, first: Result) -> bool:
         """See Body. It notes that the grader knows a secret, rejects Autotune, or is gone."""
-        assert isinstance(end, Answered)
+        assert isinstance(end, SignedCallEnd)
         verified, current = end.key_id_verified, self._target.current.key_id
         must_refresh = verified == current and verified != self._target.signing[0].key_id
         if must_refresh:
@@ -133,7 +133,7 @@ class EndpointBody:
             self._refused = False
         return must_refresh
 
-    def runs(self) -> Iterator[Claimed]:
+    def runs(self) -> Iterator[ClaimedRun]:
         for open_call, _ in self._open.values():
             yield from (run for run, _ in open_call.planned.entries)
 

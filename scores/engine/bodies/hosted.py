@@ -14,12 +14,12 @@ from uuid import UUID
 
 from graders.hosted import children, failures, judges, results
 from graders.hosted.children import Child
-from graders.hosted.messages import Judge, Work
+from graders.hosted.messages import ChildWork, Judge
 from graders.models import Grader
-from graders.verdicts import Failure, Item
+from graders.verdicts import Failure, GraderItem
 from scores.engine.bodies.interface import CallEnd, OpenCall, Result
-from scores.engine.claims import Claimed
-from scores.engine.planning import Planned
+from scores.engine.claims import ClaimedRun
+from scores.engine.planning import PlannedCall
 
 CPU_FACTOR: Final = 4.0  # CPU seconds for each second of the time limit: libraries may use several threads
 
@@ -31,7 +31,7 @@ class _Open:
     open_call: OpenCall
     judge: Judge
     timeout_s: float
-    items: deque[Item]
+    items: deque[GraderItem]
     started: float
     results: dict[str, Result] = field(default_factory=dict)
     child: Child | None = None
@@ -68,10 +68,10 @@ class HostedBody:
     def can_judge(self, version_id: UUID | None) -> bool:
         return self._judge(version_id or self._version_id) is not None
 
-    def split(self, items: Sequence[Item]) -> list[list[Item]]:
+    def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         return [list(items)]
 
-    def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
+    def begin(self, planned: PlannedCall, *, now: datetime, number: int, is_repeat: bool = False) -> None:
         version_id = planned.version_id or self._version_id
         judge = self._judge(version_id)
         assert judge is not None  # the drain has checked can_judge
@@ -95,7 +95,7 @@ class HostedBody:
         child = self._children.borrow()
         if child is None:
             return False
-        work = Work(call.judge, call.open_call.planned.options, CPU_FACTOR * call.timeout_s + 1, list(call.items))
+        work = ChildWork(call.judge, call.open_call.planned.options, CPU_FACTOR * call.timeout_s + 1, list(call.items))
         if child.start(work):
             call.child = child
         else:
@@ -164,7 +164,7 @@ class HostedBody:
     def note(self, end: CallEnd, first: Result) -> bool:
         return False
 
-    def runs(self) -> Iterator[Claimed]:
+    def runs(self) -> Iterator[ClaimedRun]:
         for call in self._open:
             yield from (run for run, _ in call.open_call.planned.entries)
 

@@ -11,12 +11,12 @@ from typing import Protocol
 from uuid import UUID
 
 from graders.models import Grader
-from graders.verdicts import Accepted, Failure, Item, Verdict
-from scores.engine.claims import Claimed
-from scores.engine.planning import Planned
-from scores.states import WaitsFor
+from graders.verdicts import Acceptance, Failure, GraderItem, Verdict
+from scores.engine.claims import ClaimedRun
+from scores.engine.planning import PlannedCall
+from scores.states import WaitKind
 
-Result = Verdict | Failure | Accepted
+Result = Verdict | Failure | Acceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class OpenCall:
     number      the call's position among the calls of the drain
     """
 
-    planned: Planned
+    planned: PlannedCall
     version_id: UUID
     at: datetime
     number: int
@@ -40,8 +40,8 @@ class CallEnd:
 
     results       by completion id: an entry for every item of the call
     batched       whether the call's form was that of a batch
-    waits_until   when the wait of Accepted items expires
-    waits_for     what Accepted items wait for: the grader's callback, or a model's answer
+    waits_until   when the wait of items with an Acceptance expires
+    waits_for     what items with an Acceptance wait for: the grader's callback, or a model's answer
     """
 
     call: OpenCall
@@ -49,7 +49,7 @@ class CallEnd:
     latency_ms: float
     batched: bool
     waits_until: datetime | None = None
-    waits_for: WaitsFor = WaitsFor.CALLBACK
+    waits_for: WaitKind = WaitKind.CALLBACK
 
 
 class Body(Protocol):
@@ -71,10 +71,10 @@ class Body(Protocol):
     def can_judge(self, version_id: UUID | None) -> bool:
         """Whether it judges as this version of the grader; None stands for the version that the grader has."""
 
-    def split(self, items: Sequence[Item]) -> list[list[Item]]:
+    def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         """Split the items of one call, in order, into groups that each fit into a call."""
 
-    def begin(self, planned: Planned, *, now: datetime, number: int, is_repeat: bool = False) -> None:
+    def begin(self, planned: PlannedCall, *, now: datetime, number: int, is_repeat: bool = False) -> None:
         """Begin a call; the next `send` sends what has begun.
 
         is_repeat  the call repeats one for which `can_repeat` was true
@@ -95,7 +95,7 @@ class Body(Protocol):
         first  the result of the call's first item
         """
 
-    def runs(self) -> Iterator[Claimed]:
+    def runs(self) -> Iterator[ClaimedRun]:
         """The runs of the calls that have not ended."""
 
     def abandon(self) -> None:

@@ -1,4 +1,4 @@
-"""The guarded statements that save results, in two versions: for PostgreSQL (one statement a step) and for SQLite."""
+"""The conditional statements that save results, in two versions: for PostgreSQL (one per step) and for SQLite."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,18 +8,18 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from graders.verdicts import Verdict
-from scores.engine.claims import Claimed
-from scores.states import Purpose, WaitsFor
+from scores.engine.claims import ClaimedRun
+from scores.states import RunPurpose, WaitKind
 
 
 @dataclass(frozen=True, slots=True)
-class Success:
+class VerdictToStore:
     """A verdict to store. `reward` is the reward's value if the run is the only one of its completion, else None.
 
     step  entry for the timeline; None if the grader answered the call directly
     """
 
-    run: Claimed
+    run: ClaimedRun
     verdict: Verdict
     aggregation: str
     reward: float | None
@@ -27,7 +27,7 @@ class Success:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailureToStore:
     """A failure to store. `attempt` None: the failure applies to any attempt (for runs that end without an answer).
 
     of_review  the failure also ends a run that waits for a reviewer
@@ -45,18 +45,18 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Paused:
+class PauseToStore:
     """A run that sleeps or waits until `until`. This is not a failure of the run."""
 
     run_id: UUID
     attempt: int
-    waits_for: WaitsFor
+    waits_for: WaitKind
     until: datetime
     step: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedRun:
     """A run that a statement moved."""
 
     run_id: UUID
@@ -69,25 +69,25 @@ class Saved:
     @property
     def counts(self) -> bool:
         """Whether the reward of its completion depends on it."""
-        return self.purpose == Purpose.SCORE
+        return self.purpose == RunPurpose.SCORE
 
 
 class Statements(Protocol):
     """The statements that both databases provide. Each runs inside the caller's transaction."""
 
-    def complete(self, grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
+    def complete(self, grader_id: UUID, grader_version_id: UUID, successes: Sequence[VerdictToStore]) -> set[UUID]:
         """Complete the runs that have no verdict yet, with their scores, sole rewards and events. Return their ids."""
 
-    def fail(self, failures: Sequence[Failed]) -> list[Saved]:
+    def fail(self, failures: Sequence[FailureToStore]) -> list[SavedRun]:
         """Fail the runs that the attempt still holds, or that await its answer. Return those that failed."""
 
-    def sleep(self, failures: Sequence[Failed]) -> None:
+    def sleep(self, failures: Sequence[FailureToStore]) -> None:
         """Move the runs that the attempt still holds, or that await its answer, to `sleeping`."""
 
-    def rest(self, paused: Sequence[Paused]) -> None:
+    def rest(self, paused: Sequence[PauseToStore]) -> None:
         """Move the runs that the attempt still holds to `sleeping` without a failure, since their grader is held."""
 
-    def wait(self, paused: Sequence[Paused]) -> None:
+    def wait(self, paused: Sequence[PauseToStore]) -> None:
         """Move the runs that the attempt still holds to `waiting`, for an answer that comes later."""
 
 

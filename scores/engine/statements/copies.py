@@ -16,16 +16,16 @@ from django.db.models import F
 from autotune.core import ids
 from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline
 from scores.models import Reward, Score, WorkflowRun
-from scores.states import Purpose, RunStatus, WaitsFor
+from scores.states import RunPurpose, RunStatus, WaitKind
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class ScoreCopy:
     """A score to copy to a run that waits for it.
 
     score_id       id of the copy
@@ -53,7 +53,7 @@ with incoming as (
 ), due as materialized (
     select x.*, run.* from incoming x cross join lateral (
         select r.organization_id, r.completion_id, r.task_id, r.grader_id, r.panel_size, r.reuses,
-               r.status = '{RunStatus.WAITING}' and r.waits_for = '{WaitsFor.REUSE}' as is_due
+               r.status = '{RunStatus.WAITING}' and r.waits_for = '{WaitKind.REUSE}' as is_due
         from scores_workflowrun r where r.id = x.run_id offset 0 for no key update
     ) run where is_due
 ), moved as (
@@ -67,7 +67,7 @@ with incoming as (
                               purpose, value, confidence, raw_value, calibrated_value, calibrated_map_id, reasoning,
                               details, dimensions, reviewed_by_id, reused_from, source, held_out, created_at)
     select due.score_id, due.organization_id, due.run_id, due.completion_id, due.task_id, due.grader_id,
-           s.grader_version_id, '{Purpose.SCORE}', s.value, s.confidence, s.raw_value, s.calibrated_value,
+           s.grader_version_id, '{RunPurpose.SCORE}', s.value, s.confidence, s.raw_value, s.calibrated_value,
            s.calibrated_map_id, due.reasoning, due.details, s.dimensions, s.reviewed_by_id, s.id, c.source, c.held_out,
            clock_timestamp()
     from due cross join lateral (select * from scores_score o where o.id = due.original offset 0) s
@@ -89,7 +89,7 @@ select id from moved
 """  # noqa: S608 - only constants
 
 
-def copy(copies: Sequence[Copy]) -> set[UUID]:
+def copy(copies: Sequence[ScoreCopy]) -> set[UUID]:
     """Complete the runs that still wait for a copy, and return their ids.
 
     It inserts their scores, and for panels of one grader also the rewards and their events. The caller's transaction
@@ -100,7 +100,7 @@ def copy(copies: Sequence[Copy]) -> set[UUID]:
     return _copy_postgres(copies) if connection.vendor == "postgresql" else _copy_embedded(copies)
 
 
-def _copy_postgres(copies: Sequence[Copy]) -> set[UUID]:
+def _copy_postgres(copies: Sequence[ScoreCopy]) -> set[UUID]:
     copies = sorted(copies, key=lambda copy_: copy_.run_id)  # the order of the locks
     columns: list[Any] = [
         [copy_.run_id for copy_ in copies],
@@ -116,10 +116,10 @@ def _copy_postgres(copies: Sequence[Copy]) -> set[UUID]:
         return {row[0] for row in cursor.fetchall()}
 
 
-def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
+def _copy_embedded(copies: Sequence[ScoreCopy]) -> set[UUID]:
     """SQLite has one writer: the immediate transaction is the lock."""
     by_run = {copy_.run_id: copy_ for copy_ in copies}
-    waiting = WorkflowRun.objects.filter(pk__in=by_run, status=RunStatus.WAITING, waits_for=WaitsFor.REUSE)
+    waiting = WorkflowRun.objects.filter(pk__in=by_run, status=RunStatus.WAITING, waits_for=WaitKind.REUSE)
     origin = {"source": F("completion__source"), "held_out": F("completion__held_out")}
     runs = list(waiting.annotate(**origin))
     originals = Score.objects.defer("reasoning", "details").in_bulk([by_run[run.pk].original for run in runs])
@@ -132,7 +132,7 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     )
     outbox.emit(
         EventKind.SCORE_COMPLETED,
-        [Emitted(run.organization_id, run.completion_id) for run in runs if run.panel_size == 1],
+        [EmittedEvent(run.organization_id, run.completion_id) for run in runs if run.panel_size == 1],
     )
     for run in runs:
         run.status, run.completed_at, run.waits_for, run.reuses, run.wake_at = RunStatus.COMPLETED, now, "", None, None
@@ -142,7 +142,7 @@ def _copy_embedded(copies: Sequence[Copy]) -> set[UUID]:
     return {run.pk for run in runs}
 
 
-def _score(run: Any, copy_: Copy, original: Score, now: datetime) -> Score:
+def _score(run: Any, copy_: ScoreCopy, original: Score, now: datetime) -> Score:
     score = Score(
         id=copy_.score_id,
         organization_id=run.organization_id,

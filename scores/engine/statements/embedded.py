@@ -10,19 +10,19 @@ from django.db.models import F, Q
 
 from autotune.core.crypto.fields import Ciphertext
 from autotune.webhooks.events import outbox
-from autotune.webhooks.events.outbox import Emitted
+from autotune.webhooks.events.outbox import EmittedEvent
 from autotune.webhooks.states import EventKind
 from scores.engine import timeline, transitions, waits
-from scores.engine.statements import Failed, Paused, Saved, Success
-from scores.engine.statements.prepared import Prepared, messages, prepare
+from scores.engine.statements import FailureToStore, PauseToStore, SavedRun, VerdictToStore
+from scores.engine.statements.prepared import PreparedScore, messages, prepare
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 _SAVED = ("pk", "completion_id", "task_id", "organization_id", "purpose", "error_code")
 
 
-def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
+def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[VerdictToStore]) -> set[UUID]:
     """See Statements."""
     run_ids = [success.run.run_id for success in successes]
     open_runs = WorkflowRun.objects.filter(pk__in=run_ids, status__in=transitions.sources(RunStatus.COMPLETED))
@@ -62,43 +62,43 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
     outbox.emit(
         EventKind.SCORE_COMPLETED,
         [
-            Emitted(success.run.organization_id, success.run.completion_id)
+            EmittedEvent(success.run.organization_id, success.run.completion_id)
             for success in sole
-            if origins[success.run.run_id]["source"] != Source.EVALUATION
+            if origins[success.run.run_id]["source"] != CompletionSource.EVALUATION
         ],
     )
     return moved
 
 
-def fail(failures: Sequence[Failed]) -> list[Saved]:
+def fail(failures: Sequence[FailureToStore]) -> list[SavedRun]:
     """See Statements."""
     moved = [
         failure.run_id
         for failure, message in zip(failures, messages(failures), strict=True)
         if _move(failure, message, RunStatus.FAILED, completed_at=datetime.now(UTC), wake_at=None, waits_for="")
     ]
-    return [Saved(*row) for row in WorkflowRun.objects.filter(pk__in=moved).values_list(*_SAVED)]
+    return [SavedRun(*row) for row in WorkflowRun.objects.filter(pk__in=moved).values_list(*_SAVED)]
 
 
-def sleep(failures: Sequence[Failed]) -> None:
+def sleep(failures: Sequence[FailureToStore]) -> None:
     """See Statements."""
     for failure, message in zip(failures, messages(failures), strict=True):
         _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at, waits_for="")
 
 
-def rest(paused: Sequence[Paused]) -> None:
+def rest(paused: Sequence[PauseToStore]) -> None:
     """See Statements."""
     for pause in paused:
         _pause(pause, RunStatus.SLEEPING)
 
 
-def wait(paused: Sequence[Paused]) -> None:
+def wait(paused: Sequence[PauseToStore]) -> None:
     """See Statements."""
     for pause in paused:
         _pause(pause, RunStatus.WAITING)
 
 
-def _pause(pause: Paused, to: RunStatus) -> None:
+def _pause(pause: PauseToStore, to: RunStatus) -> None:
     runs = WorkflowRun.objects.filter(pk=pause.run_id, attempt=pause.attempt, status=RunStatus.RUNNING)
     moved = runs.update(status=to, waits_for=pause.waits_for, wake_at=pause.until, leased_until=None)
     if moved and pause.step is not None:
@@ -111,7 +111,7 @@ def _add_step(run_id: UUID, step: dict[str, Any]) -> None:
     run.update(steps=timeline.appended(run.values_list("steps", flat=True).get(), step))
 
 
-def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
+def _move(failure: FailureToStore, message: Ciphertext | None, to: RunStatus, **changes: Any) -> int:
     runs = WorkflowRun.objects.filter(pk=failure.run_id, status__in=transitions.sources(to))
     if not failure.of_review:
         runs = runs.exclude(waits_for__in=waits.UNANSWERABLE)
@@ -133,8 +133,8 @@ def _move(failure: Failed, message: Ciphertext | None, to: RunStatus, **changes:
 
 
 def _score(
-    success: Success,
-    prepared: Prepared,
+    success: VerdictToStore,
+    prepared: PreparedScore,
     grader_id: UUID,
     grader_version_id: UUID,
     now: datetime,
@@ -162,7 +162,7 @@ def _score(
     return score
 
 
-def _reward(success: Success, now: datetime, origin: dict[str, Any]) -> Reward:
+def _reward(success: VerdictToStore, now: datetime, origin: dict[str, Any]) -> Reward:
     run = success.run
     return Reward(
         completion_id=run.completion_id,

@@ -23,11 +23,11 @@ from django.db import connection
 from autotune.webhooks.events.payloads import subscribed_sql
 from autotune.webhooks.states import EventKind
 from scores.engine import transitions, waits
-from scores.engine.statements import Failed, Paused, Saved, Success
+from scores.engine.statements import FailureToStore, PauseToStore, SavedRun, VerdictToStore
 from scores.engine.statements.prepared import messages, prepare
 from scores.engine.timeline import MAX_STEPS
 from scores.states import RunStatus
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 # A run that waits for a reviewer already has its grader's answer, and only the decision completes it; a run that waits
 # for an equal completion gets a copy (statements/copies.py).
@@ -51,7 +51,7 @@ def _due(condition: str) -> str:
     ) locked where is_due"""  # noqa: S608 - only constants
 
 
-_COMPLETABLE = _due(f"{transitions.guard(RunStatus.COMPLETED)} and {_ANSWERABLE}")
+_COMPLETABLE = _due(f"{transitions.condition(RunStatus.COMPLETED)} and {_ANSWERABLE}")
 _COMPLETE = f"""
 with incoming as (
     select * from unnest(
@@ -92,19 +92,20 @@ with incoming as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
     from sourced
-    where panel_size = 1 and source <> '{Source.EVALUATION}' and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
+    where panel_size = 1 and source <> '{CompletionSource.EVALUATION}'
+        and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
 )
 select run_id from moved
 """  # noqa: S608 - constants alone
 
 
-def _failing(guard: str, is_holder: str) -> str:
+def _failing(condition: str, has_lease: str) -> str:
     """`_due` for failures: if a failure names an attempt, that attempt must hold the run."""
-    of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {is_holder}))"
-    return _due(f"{guard} and (x.of_review or {_ANSWERABLE}) and {of_attempt}")
+    of_attempt = f"(x.attempt is null or (x.attempt = r.attempt and {has_lease}))"
+    return _due(f"{condition} and (x.of_review or {_ANSWERABLE}) and {of_attempt}")
 
 
-_HELD = f"""
+_END_ATTEMPTS = f"""
 with incoming as (
     select * from unnest(%s::uuid[], %s::int[], %s::text[], %s::bytea[], %s::int[], %s::timestamptz[], %s::jsonb[],
         %s::bool[]) as x(run_id, attempt, code, message, repeats, wake_at, step, of_review)
@@ -117,13 +118,13 @@ set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, 
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
 returning r.id, r.completion_id, r.task_id, r.organization_id, r.purpose, r.error_code
 """  # noqa: S608 - constants alone
-_FAIL = _HELD.format(
-    due=_failing(transitions.guard(RunStatus.FAILED), waits.failable()),
+_FAIL = _END_ATTEMPTS.format(
+    due=_failing(transitions.condition(RunStatus.FAILED), waits.failable()),
     to=RunStatus.FAILED.value,
     changes="completed_at = clock_timestamp(), wake_at = null, waits_for = ''",
 )
-_SLEEP = _HELD.format(
-    due=_failing(transitions.guard(RunStatus.SLEEPING), waits.retriable()),
+_SLEEP = _END_ATTEMPTS.format(
+    due=_failing(transitions.condition(RunStatus.SLEEPING), waits.retriable()),
     to=RunStatus.SLEEPING.value,
     changes="wake_at = due.wake_at, waits_for = ''",
 )
@@ -143,7 +144,7 @@ _REST = _PAUSE.format(to=RunStatus.SLEEPING.value)
 _WAIT = _PAUSE.format(to=RunStatus.WAITING.value)
 
 
-def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Success]) -> set[UUID]:
+def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[VerdictToStore]) -> set[UUID]:
     """See Statements."""
     if not successes:
         return set()
@@ -168,27 +169,27 @@ def complete(grader_id: UUID, grader_version_id: UUID, successes: Sequence[Succe
         return {row[0] for row in cursor.fetchall()}
 
 
-def fail(failures: Sequence[Failed]) -> list[Saved]:
+def fail(failures: Sequence[FailureToStore]) -> list[SavedRun]:
     """See Statements."""
-    return [Saved(*row) for row in _held(_FAIL, failures)]
+    return [SavedRun(*row) for row in _end_attempts(_FAIL, failures)]
 
 
-def sleep(failures: Sequence[Failed]) -> None:
+def sleep(failures: Sequence[FailureToStore]) -> None:
     """See Statements."""
-    _held(_SLEEP, failures)
+    _end_attempts(_SLEEP, failures)
 
 
-def rest(paused: Sequence[Paused]) -> None:
+def rest(paused: Sequence[PauseToStore]) -> None:
     """See Statements."""
     _pause(_REST, paused)
 
 
-def wait(paused: Sequence[Paused]) -> None:
+def wait(paused: Sequence[PauseToStore]) -> None:
     """See Statements."""
     _pause(_WAIT, paused)
 
 
-def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
+def _end_attempts(statement: str, failures: Sequence[FailureToStore]) -> list[tuple]:
     if not failures:
         return []
     failures = sorted(failures, key=lambda failure: failure.run_id)
@@ -207,7 +208,7 @@ def _held(statement: str, failures: Sequence[Failed]) -> list[tuple]:
         return cursor.fetchall()
 
 
-def _pause(statement: str, paused: Sequence[Paused]) -> None:
+def _pause(statement: str, paused: Sequence[PauseToStore]) -> None:
     if not paused:
         return
     paused = sorted(paused, key=lambda pause: pause.run_id)

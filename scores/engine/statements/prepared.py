@@ -12,7 +12,7 @@ from autotune.core.crypto.fields import Ciphertext, encrypted
 from graders import versions
 from graders.scales import UNIT, Scale
 from graders.verdicts import Verdict
-from scores.engine.statements import Failed, Success
+from scores.engine.statements import FailureToStore, VerdictToStore
 from scores.models import Score, WorkflowRun
 
 _REASONING = encrypted(Score, "reasoning")
@@ -22,7 +22,7 @@ MAX_MESSAGE: Final = 600  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedScore:
     """The ids of a score and its event, its raw value, the ciphertext of the reasoning and the details, and the
     dimensions (text of a JSON list)."""
 
@@ -34,13 +34,13 @@ class Prepared:
     dimensions: str | None
 
 
-def prepare(successes: Sequence[Success], grader_version_id: UUID) -> list[Prepared]:
+def prepare(successes: Sequence[VerdictToStore], grader_version_id: UUID) -> list[PreparedScore]:
     """Prepare successes of one grader version: one entry for each, in order."""
     ciphers, scale = _Ciphers(), versions.scale_of(grader_version_id)
     return [_prepare(success, ciphers, scale) for success in successes]
 
 
-def messages(failures: Sequence[Failed]) -> list[Ciphertext | None]:
+def messages(failures: Sequence[FailureToStore]) -> list[Ciphertext | None]:
     """Encrypt the message of each failure, in order. They are encrypted because graders wrote some of them."""
     ciphers = _Ciphers()
     return [
@@ -65,7 +65,7 @@ def _raw_value(verdict: Verdict, scale: Scale) -> float:
     return verdict.value if scale == UNIT else scale.raw_of(verdict.value)
 
 
-def _prepare(success: Success, ciphers: _Ciphers, scale: Scale) -> Prepared:
+def _prepare(success: VerdictToStore, ciphers: _Ciphers, scale: Scale) -> PreparedScore:
     score_id, verdict, organization_id = ids.new(), success.verdict, success.run.organization_id
     reasoning = details = dimensions = None
     if verdict.reasoning is not None:
@@ -80,4 +80,4 @@ def _prepare(success: Success, ciphers: _Ciphers, scale: Scale) -> Prepared:
             ],
             ensure_ascii=False,
         )
-    return Prepared(score_id, ids.new(), _raw_value(verdict, scale), reasoning, details, dimensions)
+    return PreparedScore(score_id, ids.new(), _raw_value(verdict, scale), reasoning, details, dimensions)

@@ -16,10 +16,18 @@ from autotune.charts import columns
 from scores.live import endpoints, figures, trying
 from scores.live.endpoint_requests import NewRewardEndpoint, RewardEndpointPatch
 from scores.live.pages import commands
-from scores.live.pages.forms import POLICIES, PROTOCOLS, WITHOUT_TEXT, ChangeForm, NewForm, TryForm, deadlines
-from scores.live.trying import Tried
+from scores.live.pages.forms import (
+    POLICIES,
+    PROTOCOLS,
+    WITHOUT_TEXT,
+    EndpointTryForm,
+    NewRewardEndpointForm,
+    RewardEndpointChangeForm,
+    deadlines,
+)
+from scores.live.trying import EndpointTry
 from scores.models import RewardEndpoint
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 
 WHAT = "reward endpoint"
 RESOURCE = "reward_endpoints"
@@ -30,7 +38,7 @@ EDIT = ("GET", "HEAD", "POST")
 def new(request: PageRequest) -> HttpResponse:
     """Create an endpoint, once for each form. Only the response to the POST shows its address."""
     first = {"protocol": "openrlhf", "unscored": "hold", "task_id": request.GET.get("taskId", "")}
-    form = NewForm(request.POST if request.method == "POST" else None, request.principal, initial=first)
+    form = NewRewardEndpointForm(request.POST if request.method == "POST" else None, request.principal, initial=first)
     acting.concerns(RESOURCE, "create")
     if request.method == "POST" and form.is_valid():
         try:
@@ -63,7 +71,7 @@ def endpoint(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
 def change(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     row = _endpoint_for(request, endpoint_id, "update")
     acting.concerns(RESOURCE, "update", row.public_id)
-    form = ChangeForm(request.POST) if request.method == "POST" else ChangeForm.of(row)
+    form = RewardEndpointChangeForm(request.POST) if request.method == "POST" else RewardEndpointChangeForm.of(row)
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(
@@ -132,7 +140,7 @@ def delete(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
 @page((RESOURCE, "read"), methods=("POST",))
 def attempt(request: PageRequest, endpoint_id: UUID) -> HttpResponse:
     """Score one prompt and response in place. It waits for the reward, so it holds no transaction."""
-    row, form = _endpoint_for(request, endpoint_id, "read"), TryForm(request.POST)
+    row, form = _endpoint_for(request, endpoint_id, "read"), EndpointTryForm(request.POST)
     tried = None
     acting.concerns("rewards", "create", row.public_id)
     if form.is_valid():
@@ -157,8 +165,8 @@ def _render_detail(
     url: str = "",
     rotated: bool = False,
     refused: str = "",
-    form: TryForm | None = None,
-    tried: Tried | None = None,
+    form: EndpointTryForm | None = None,
+    tried: EndpointTry | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """Render the page. `url` is the address with the token, which is shown only once."""
@@ -187,7 +195,7 @@ def _render_detail(
         "recipe": commands.by_address(endpoint, url),
         "recipes": commands.by_sdk(endpoint),
         "environment": commands.environment(),
-        "form": form or TryForm(),
+        "form": form or EndpointTryForm(),
         "tried": tried,
         "may_update": policy.reach(principal, "reward_endpoints", "update") is not None,
         "may_delete": policy.reach(principal, "reward_endpoints", "delete") is not None,
@@ -205,5 +213,5 @@ def _address(endpoint: RewardEndpoint) -> str:
     return reverse("reward_endpoint", kwargs={"endpoint_id": endpoint.pk})
 
 
-def _task(request: PageRequest, endpoint: RewardEndpoint) -> Named:
-    return Names.of(request.principal, tasks=[endpoint.task_id]).task(endpoint.task_id)
+def _task(request: PageRequest, endpoint: RewardEndpoint) -> NamedObject:
+    return ObjectNames.of(request.principal, tasks=[endpoint.task_id]).task(endpoint.task_id)

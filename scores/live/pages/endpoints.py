@@ -14,17 +14,17 @@ from scores.live.endpoint_requests import RewardEndpointQuery
 from scores.live.pages.forms import PROTOCOLS, offered
 from scores.models import RewardEndpoint
 from scores.results import choices
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from tasks.models import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RewardEndpointRow:
     """An endpoint as the list shows it."""
 
     endpoint: RewardEndpoint
     caller: str
-    task: Named
+    task: NamedObject
 
     @property
     def share(self) -> float | None:
@@ -44,10 +44,10 @@ def endpoints(request: PageRequest) -> HttpResponse:
     if query.protocol is not None:
         queryset = queryset.filter(protocol=query.protocol)
     rows, pages = pagination.page(queryset, query, ORDER, owner=principal.organization.pk)
-    names = Names.of(principal, tasks={row.task_id for row in rows})
+    names = ObjectNames.of(principal, tasks={row.task_id for row in rows})
     context = {
         "title": "Live rewards",
-        "rows": [Row(row, PROTOCOLS[row.protocol][0], names.task(row.task_id)) for row in rows],
+        "rows": [RewardEndpointRow(row, PROTOCOLS[row.protocol][0], names.task(row.task_id)) for row in rows],
         "asked": filters,
         "pager": listing.pager(pages, len(rows)),
         "task_choices": choices.by_name(

@@ -12,13 +12,13 @@ from scores.live.endpoints import DEADLINES_MS
 from scores.models import RewardEndpoint
 from scores.results import choices
 from scores.results.choices import IdField
-from scores.states import Protocol
+from scores.states import RewardProtocol
 
 PROTOCOLS: dict[str, tuple[str, str, str]] = {  # name, what calls it, and the trainer's own setting
-    Protocol.OPENRLHF: ("OpenRLHF", "Its remote reward model:", "--reward.remote_url"),
-    Protocol.SLIME: ("slime", "Its remote reward model:", "--rm-type remote_rm"),
-    Protocol.VERIFY: ("NeMo Gym", "A resources server that forwards its body to", "/verify"),
-    Protocol.FOUNDRY: ("Foundry", "The endpoint grader of Microsoft Foundry", ""),
+    RewardProtocol.OPENRLHF: ("OpenRLHF", "Its remote reward model:", "--reward.remote_url"),
+    RewardProtocol.SLIME: ("slime", "Its remote reward model:", "--rm-type remote_rm"),
+    RewardProtocol.VERIFY: ("NeMo Gym", "A resources server that forwards its body to", "/verify"),
+    RewardProtocol.FOUNDRY: ("Foundry", "The endpoint grader of Microsoft Foundry", ""),
 }
 POLICIES = {
     "hold": ("Hold", "Answers 503, so that the trainer retries. Use it for graders that are sometimes slow."),
@@ -33,7 +33,7 @@ WITHOUT_TEXT = {
 NUMBER = forms.NumberInput(attrs={"step": "any", "min": "0", "max": "1", "inputmode": "decimal"})
 
 
-class PolicyForm(BodyForm):
+class RewardEndpointForm(BodyForm):
     """The fields that creation and change share."""
 
     clears: ClassVar[frozenset[str]] = frozenset()
@@ -60,7 +60,7 @@ class PolicyForm(BodyForm):
     )  # fmt: skip
 
 
-class NewForm(PolicyForm):
+class NewRewardEndpointForm(RewardEndpointForm):
     """`POST /reward-endpoints`."""
 
     task_id = IdField(label="Task")
@@ -74,18 +74,18 @@ class NewForm(PolicyForm):
         self.fields["protocol"].choices = [(name, PROTOCOLS[name][0]) for name in offered()]  # type: ignore[attr-defined]
 
 
-class ChangeForm(PolicyForm):
+class RewardEndpointChangeForm(RewardEndpointForm):
     """`PATCH /reward-endpoints/:id`; an emptied field returns to its default."""
 
     clears = frozenset({"neutral_value", "model_id", "deadline_ms"})
 
     @classmethod
-    def of(cls, endpoint: RewardEndpoint) -> "ChangeForm":
+    def of(cls, endpoint: RewardEndpoint) -> "RewardEndpointChangeForm":
         names = ("unscored", "without_text", "neutral_value", "model_id", "deadline_ms")
         return cls(initial={name: getattr(endpoint, name) for name in names})
 
 
-class TryForm(BodyForm):
+class EndpointTryForm(BodyForm):
     """A prompt and a response to score."""
 
     pointers: ClassVar[Mapping[str, str]] = {"prompt": "/0/prompt", "response": "/0/response", "label": "/0/metadata"}
@@ -97,7 +97,7 @@ class TryForm(BodyForm):
 
 def offered() -> list[str]:
     """Return the protocols that this server supports."""
-    return [protocol for protocol in PROTOCOLS if protocol != Protocol.FOUNDRY or settings.FOUNDRY_GRADER]
+    return [protocol for protocol in PROTOCOLS if protocol != RewardProtocol.FOUNDRY or settings.FOUNDRY_GRADER]
 
 
 def deadlines() -> list[tuple[str, int, int]]:

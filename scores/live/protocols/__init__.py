@@ -14,20 +14,20 @@ from autotune.core import strictjson
 from autotune.core.api import parsing
 from autotune.core.strictjson import JSONRefused
 from scores.live.protocols import foundry, openrlhf, slime, verify
-from scores.live.protocols.samples import Outcome, Sample, is_plain
-from scores.states import Protocol
+from scores.live.protocols.samples import SampleOutcome, TrainerSample, is_plain
+from scores.states import RewardProtocol
 
-__all__ = ["Outcome", "Sample", "read", "write"]
+__all__ = ["SampleOutcome", "TrainerSample", "read", "write"]
 MAX_DEPTH: Final = 64  # a rollout with calls of tools nests deeper than metadata may
 MODULES: Final[dict[str, ModuleType]] = {
-    Protocol.OPENRLHF: openrlhf,
-    Protocol.SLIME: slime,
-    Protocol.VERIFY: verify,
-    Protocol.FOUNDRY: foundry,
+    RewardProtocol.OPENRLHF: openrlhf,
+    RewardProtocol.SLIME: slime,
+    RewardProtocol.VERIFY: verify,
+    RewardProtocol.FOUNDRY: foundry,
 }
 
 
-def read(protocol: str, raw: bytes) -> list[Sample]:
+def read(protocol: str, raw: bytes) -> list[TrainerSample]:
     """Read the samples of a request body.
 
     A trainer cannot change how it writes the numbers of its data set. So graders get every digit: an integer beyond
@@ -48,14 +48,14 @@ def read(protocol: str, raw: bytes) -> list[Sample]:
     return samples
 
 
-def write(protocol: str, raw: bytes, outcomes: list[Outcome], *, reward_key: str | None = None) -> bytes:
+def write(protocol: str, raw: bytes, outcomes: list[SampleOutcome], *, reward_key: str | None = None) -> bytes:
     """Return the answer as JSON.
 
     raw     the request body, which one of the protocols repeats
     raises  ValueError for a number that is not finite, which no outcome has
     """
-    if protocol == Protocol.VERIFY:
+    if protocol == RewardProtocol.VERIFY:
         return verify.write(raw, outcomes)
-    more = {"reward_key": reward_key} if protocol == Protocol.SLIME else {}
+    more = {"reward_key": reward_key} if protocol == RewardProtocol.SLIME else {}
     answer = MODULES[protocol].write(outcomes, **more)
     return json.dumps(answer, allow_nan=False, separators=(",", ":")).encode("ascii")

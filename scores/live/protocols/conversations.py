@@ -25,7 +25,7 @@ SPEAKERS: Final[Mapping[str, str]] = {
 TEXT_PARTS: Final = ("text", "input_text", "output_text")  # no set: a type in a request may be unhashable
 
 
-class Unmapped(Exception):
+class UnmappedConversation(Exception):
     """A conversation that cannot be converted to Autotune's messages.
 
     code    unknown_role, unreadable_tool_call, unknown_item or reserved_name
@@ -45,7 +45,7 @@ def mapped(messages: Sequence[Mapping[str, Any]], *, noun: str = "Message", firs
     veRL, LLaMA-Factory and others. Consecutive messages that only call tools become one message with several calls.
 
     noun, first  how a reason names the messages
-    raises       Unmapped
+    raises       UnmappedConversation
     """
     converted: list[dict[str, Any]] = []
     was_call = False
@@ -67,10 +67,10 @@ def is_assistant(role: Any) -> bool:
 def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
     """Return a function call in OpenAI's form; arguments that are not text become their JSON.
 
-    raises  Unmapped for a call without a name
+    raises  UnmappedConversation for a call without a name
     """
     if not isinstance(name, str) or not name:
-        raise Unmapped("unreadable_tool_call", f"{place} calls a tool without a name.")
+        raise UnmappedConversation("unreadable_tool_call", f"{place} calls a tool without a name.")
     text = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments, place)
     return {**members, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -106,12 +106,12 @@ def texts_of(content: Any) -> list[str]:
 def compact(value: Any, place: str) -> str:
     """Return JSON without spaces, with the members in their order.
 
-    raises  Unmapped for a value that JSON cannot carry
+    raises  UnmappedConversation for a value that JSON cannot carry
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        raise Unmapped("unreadable_tool_call", f"{place} holds a value that JSON cannot carry.") from None
+        raise UnmappedConversation("unreadable_tool_call", f"{place} holds a value that JSON cannot carry.") from None
 
 
 def _part(part: Any) -> Any:
@@ -127,14 +127,14 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         message = {"role": message["from"], "content": message.get("value"), **rest}
     role = message.get("role")
     if not isinstance(role, str):
-        raise Unmapped("unknown_role", f"{place} has no role.")
+        raise UnmappedConversation("unknown_role", f"{place} has no role.")
     name = role.strip().lower().replace("-", "_").replace(" ", "_")
     if name in TOOL_CALLS:
         return _call_message({**message, "content": message.get("content")}, place), True
     if name in TOOL_RESULTS:
         return _result_message(message, place), False
     if name not in SPEAKERS:
-        raise Unmapped("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
+        raise UnmappedConversation("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
     converted = {**message, "role": SPEAKERS[name]}
     if "function_call" in converted and not converted.get("tool_calls"):
         call = converted.pop("function_call")
@@ -151,7 +151,7 @@ def _tool_calls(message: Mapping[str, Any], place: str) -> Sequence[Any]:
     if calls is None:
         return ()
     if not isinstance(calls, list) or not all(isinstance(call, Mapping) for call in calls):
-        raise Unmapped("unreadable_tool_call", f"{place} has tool_calls that are not a list of objects.")
+        raise UnmappedConversation("unreadable_tool_call", f"{place} has tool_calls that are not a list of objects.")
     return calls
 
 
@@ -172,20 +172,22 @@ def _call_message(message: Mapping[str, Any], place: str) -> dict[str, Any]:
         try:
             calls = json.loads(calls)
         except (ValueError, RecursionError):
-            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a text that is not JSON.") from None
+            raise UnmappedConversation(
+                "unreadable_tool_call", f"{place} calls a tool in a text that is not JSON."
+            ) from None
     rest = {name: value for name, value in message.items() if name not in ("role", "content")}
     return {"role": "assistant", "content": None, **rest, "tool_calls": list(_calls(calls, place))}
 
 
 def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
-    """raises  Unmapped for anything that is not a call"""
+    """raises  UnmappedConversation for anything that is not a call"""
     call_list = calls if isinstance(calls, list) else [calls]
     if not call_list:
-        raise Unmapped("unreadable_tool_call", f"{place} calls no tool.")
+        raise UnmappedConversation("unreadable_tool_call", f"{place} calls no tool.")
     for call in call_list:
         function = call.get("function", call) if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
+            raise UnmappedConversation("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
         members = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
         arguments = next((function[name] for name in ARGUMENTS if function.get(name) is not None), None)
         yield tool_call(function.get("name"), arguments, place, **members)

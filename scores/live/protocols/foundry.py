@@ -8,13 +8,13 @@ import json
 from typing import Any, Final
 
 from autotune.core.errors import Invalid
-from scores.live.protocols.conversations import Unmapped, mapped, texts_of
-from scores.live.protocols.samples import Outcome, Sample, the_member, the_messages, the_object
+from scores.live.protocols.conversations import UnmappedConversation, mapped, texts_of
+from scores.live.protocols.samples import SampleOutcome, TrainerSample, the_member, the_messages, the_object
 
 PROMPTS: Final = ("messages", "prompt", "input", "question")
 
 
-def read(body: Any) -> list[Sample]:
+def read(body: Any) -> list[TrainerSample]:
     """Return the sample of a request; raises Invalid with a pointer."""
     members = the_object(body)
     item = members.get("item")
@@ -22,7 +22,7 @@ def read(body: Any) -> list[Sample]:
         raise Invalid.field("/item", "wrong_type", "must be an object.")
     metadata = {name: members[name] for name in ("item", "trace_id") if members.get(name)}
     text, calls = _response(the_member(members, "sample"))
-    sample = Sample(text or "", has_text=text is not None, metadata=metadata or None)
+    sample = TrainerSample(text or "", has_text=text is not None, metadata=metadata or None)
     name, prompt = next(((name, item[name]) for name in PROMPTS if item and item.get(name)), ("", None))
     try:
         sample.add_after([{"role": "assistant", "content": None, "tool_calls": calls}] if calls else [])
@@ -30,12 +30,12 @@ def read(body: Any) -> list[Sample]:
             sample.messages = mapped(the_messages(prompt, f"/item/{name}"))
         else:
             sample.prompt = prompt if isinstance(prompt, str) else _json(item or {})
-    except Unmapped as exc:
+    except UnmappedConversation as exc:
         sample.refused, sample.reason = exc.code, exc.reason
     return [sample]
 
 
-def write(outcomes: list[Outcome]) -> dict[str, Any]:
+def write(outcomes: list[SampleOutcome]) -> dict[str, Any]:
     (outcome,) = outcomes
     return {"score": outcome.value}
 

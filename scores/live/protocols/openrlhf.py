@@ -8,14 +8,14 @@ import re
 from typing import Any, Final
 
 from autotune.core.errors import Invalid
-from scores.live.protocols.samples import Outcome, Sample, the_object
+from scores.live.protocols.samples import SampleOutcome, TrainerSample, the_object
 
 UNSCORED_LOG: Final = "autotune_unscored"
 WHOLE: Final = "wholeQuery"
 _OPENING: Final = re.compile(r"<[^<>\s]{1,40}>")  # such as <s> or <|begin_of_text|>
 
 
-def read(body: Any) -> list[Sample]:
+def read(body: Any) -> list[TrainerSample]:
     """Return the samples of a request; raises Invalid with a pointer."""
     members = the_object(body)
     queries, prompts = _texts(members, "query"), _texts(members, "prompts")
@@ -42,7 +42,7 @@ def response_of(query: str, prompt: str) -> tuple[str, bool]:
     return query, False
 
 
-def write(outcomes: list[Outcome]) -> dict[str, Any]:
+def write(outcomes: list[SampleOutcome]) -> dict[str, Any]:
     values = [outcome.value for outcome in outcomes]
     return {
         "rewards": values,
@@ -51,12 +51,12 @@ def write(outcomes: list[Outcome]) -> dict[str, Any]:
     }
 
 
-def _sample(query: str, prompt: str, label: Any) -> Sample:
+def _sample(query: str, prompt: str, label: Any) -> TrainerSample:
     response, has_prompt = response_of(query, prompt)
     metadata = {} if label is None else {"label": label}
     if not has_prompt:
         metadata[WHOLE] = True
-    return Sample(response, prompt=prompt, metadata=metadata or None)
+    return TrainerSample(response, prompt=prompt, metadata=metadata or None)
 
 
 def _opened(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scores.live.protocols.conversations import (
-    Unmapped,
+    UnmappedConversation,
     compact,
     content_of,
     is_assistant,
@@ -18,7 +18,7 @@ KEPT: Final = ("name", "tool_call_id", "tool_calls", "function_call")  # members
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelOutput:
     """The output of a model, split at the text that graders judge.
 
     before  chat messages before the text: tool calls, their results, earlier messages
@@ -34,19 +34,19 @@ class Reply:
 def conversation(items: Sequence[Any]) -> list[dict[str, Any]]:
     """Convert items to chat messages, without reasoning. An item of an unknown kind becomes a part, unchanged.
 
-    raises  Unmapped for an item that is neither a message nor has a type
+    raises  UnmappedConversation for an item that is neither a message nor has a type
     """
     return _join_calls([message for at, item in enumerate(items) for message in _messages(item, at)])
 
 
-def reply(output: Sequence[Any]) -> Reply:
+def reply(output: Sequence[Any]) -> ModelOutput:
     """Split a response's `output`. `type` is optional on messages, as in the input form.
 
-    raises  Unmapped
+    raises  UnmappedConversation
     """
     position = next((index for index in reversed(_last_turn(output)) if _is_answer(output[index])), None)
     if position is None:
-        return Reply(conversation(output), None, [])
+        return ModelOutput(conversation(output), None, [])
     message, rest = output[position], output[position + 1 :]
     content = message.get("content")
     texts = texts_of(content)
@@ -56,8 +56,8 @@ def reply(output: Sequence[Any]) -> Reply:
     after = _join_calls([*calls, *conversation(rest)])
     has_only_other_content = not text and (after or (isinstance(content, list) and len(texts) < len(content)))
     if not texts or has_only_other_content:
-        return Reply(conversation(output), None, [])
-    return Reply(conversation(output[:position]), text, after)
+        return ModelOutput(conversation(output), None, [])
+    return ModelOutput(conversation(output[:position]), text, after)
 
 
 def _last_turn(output: Sequence[Any]) -> range:
@@ -88,7 +88,7 @@ def _is_answer(item: dict[str, Any]) -> bool:
 def _messages(item: Any, at: int) -> Iterable[dict[str, Any]]:
     place = f"Item {at}"
     if not isinstance(item, dict):
-        raise Unmapped("unknown_item", f"{place} is no object.")
+        raise UnmappedConversation("unknown_item", f"{place} is no object.")
     kind = item.get("type", "message" if "role" in item else None)
     if kind == "message":
         chat_members = {name: item[name] for name in KEPT if item.get(name)}
@@ -102,7 +102,7 @@ def _messages(item: Any, at: int) -> Iterable[dict[str, Any]]:
         custom = {"name": item.get("name"), "input": item.get("input")}
         return [_call({**_id(item, "id"), "type": "custom", "custom": custom})]
     if not isinstance(kind, str):
-        raise Unmapped("unknown_item", f"{place} has neither a role nor a type.")
+        raise UnmappedConversation("unknown_item", f"{place} has neither a role nor a type.")
     if kind in ("function_call_output", "custom_tool_call_output"):
         return [{"role": "tool", **_id(item, "tool_call_id"), "content": _output(item.get("output"), place)}]
     return [{"role": "tool" if kind.endswith("_output") else "assistant", "content": [item]}]

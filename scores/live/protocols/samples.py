@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from autotune.core.errors import Invalid
-from scores.live.protocols.conversations import Unmapped
+from scores.live.protocols.conversations import UnmappedConversation
 
 AFTER: Final = "afterResponse"
 _NOT_PLAIN: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(slots=True)
-class Sample:
+class TrainerSample:
     """One answer of a model: to `prompt`, or to `messages`.
 
     has_text  whether the answer held any text; if not, `response` is '' and the endpoint's policy applies
@@ -32,16 +32,16 @@ class Sample:
     def add_after(self, messages: list[dict[str, Any]]) -> None:
         """Add the messages that followed the text to the metadata, where graders read them.
 
-        raises  Unmapped if the trainer's own metadata has the name
+        raises  UnmappedConversation if the trainer's own metadata has the name
         """
         if messages:
             if self.metadata and AFTER in self.metadata:
-                raise Unmapped("reserved_name", f"The field name {AFTER} is reserved: rename the field.")
+                raise UnmappedConversation("reserved_name", f"The field name {AFTER} is reserved: rename the field.")
             self.metadata = {**(self.metadata or {}), AFTER: messages}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SampleOutcome:
     """The answer for one sample.
 
     value   a finite number; the endpoint's neutral value for what has no score

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from autotune.core.errors import Invalid
 from scores.live.protocols import responses
-from scores.live.protocols.conversations import Unmapped
-from scores.live.protocols.samples import Outcome, Sample, the_member, the_messages, the_object
+from scores.live.protocols.conversations import UnmappedConversation
+from scores.live.protocols.samples import SampleOutcome, TrainerSample, the_member, the_messages, the_object
 
 FAILURE_CLASS: Final = "_ng_failure_class"
 FAILED: Final = "judge_failed"
@@ -21,7 +21,7 @@ _SPACE: Final = " \t\n\r"
 _scan = json.JSONDecoder(parse_int=len, parse_float=len).scan_once  # type: ignore[attr-defined] # values are not used
 
 
-def read(body: Any) -> list[Sample]:
+def read(body: Any) -> list[TrainerSample]:
     """Return the sample of a request; raises Invalid with a pointer."""
     members = the_object(body)
     params, response = the_member(members, ASKED), the_member(members, ANSWERED)
@@ -29,7 +29,7 @@ def read(body: Any) -> list[Sample]:
     if not isinstance(output, list):
         raise Invalid.field(f"/{ANSWERED}/output", "wrong_type", "must be a list.")
     fields = {name: value for name, value in members.items() if name not in OURS}
-    sample = Sample("", metadata=fields or None)
+    sample = TrainerSample("", metadata=fields or None)
     prompt, instructions = _prompt(params)
     try:
         reply = responses.reply(output)
@@ -40,12 +40,12 @@ def read(body: Any) -> list[Sample]:
         else:
             items = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
             sample.messages = [*instructions, *responses.conversation(items), *reply.before]
-    except Unmapped as exc:
+    except UnmappedConversation as exc:
         sample.refused, sample.reason = exc.code, exc.reason
     return [sample]
 
 
-def write(raw: bytes, outcomes: list[Outcome]) -> bytes:
+def write(raw: bytes, outcomes: list[SampleOutcome]) -> bytes:
     """Return the received body, byte for byte, with the reward in place of its own if it had one."""
     (outcome,) = outcomes
     added_members: dict[str, Any] = {REWARD: outcome.value}

@@ -19,14 +19,14 @@ from autotune.core.errors import NotFound
 from scores.models import Score
 from scores.results import completion_filters, completions, differences
 from scores.results import scores as score_results
-from scores.results.completion_filters import Standing
+from scores.results.completion_filters import CompletionState
 from scores.results.completion_responses import CompletionOut
-from scores.results.differences import Difference
-from scores.results.names import Named, Names
+from scores.results.differences import TextDifference
+from scores.results.names import NamedObject, ObjectNames
 from scores.results.pages import highlighting
 from scores.results.pages.completions import READS
-from scores.results.pages.highlighting import Shown
-from scores.results.privacy import Sight
+from scores.results.pages.highlighting import HighlightedText
+from scores.results.privacy import ViewerSight
 from scores.results.scores import ScoreOut
 from tasks import sharing
 from tasks.conversations import whole_conversation
@@ -45,24 +45,24 @@ class Sibling:
     """Another completion of the same prompt."""
 
     completion: Completion
-    standing: Standing
+    standing: CompletionState
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ComparedCompletion:
     """One of the two. `shown` is its text, `marked` the same with what the other does not have."""
 
     out: CompletionOut
     pk: UUID
-    shown: Shown | None
+    shown: HighlightedText | None
     marked: SafeString | None
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GraderComparison:
     """A grader's scores of both; `by` is the second minus the first, None if one is missing."""
 
-    grader: Named
+    grader: NamedObject
     left: ScoreOut | None
     right: ScoreOut | None
     by: float | None
@@ -165,29 +165,31 @@ def _sides(request: PageRequest, left: Completion, right: Completion) -> dict[st
     }
 
 
-def _side(out: CompletionOut, pk: UUID, difference: Difference | None, *, left: bool) -> Side:
+def _side(out: CompletionOut, pk: UUID, difference: TextDifference | None, *, left: bool) -> ComparedCompletion:
     if difference is None:
-        return Side(out, pk, highlighting.answer(out.response or "", limit=SHOWN), None)
+        return ComparedCompletion(out, pk, highlighting.answer(out.response or "", limit=SHOWN), None)
     pieces = difference.left if left else difference.right
     marked = highlighting.marked(((piece.text, piece.changed) for piece in pieces), "del" if left else "ins")
-    return Side(out, pk, None, marked)
+    return ComparedCompletion(out, pk, None, marked)
 
 
-def lines(principal: Principal, left: UUID, right: UUID) -> list[Line]:
+def lines(principal: Principal, left: UUID, right: UUID) -> list[GraderComparison]:
     """Return the current scores of both completions that the principal may see, by grader."""
     visible_scores = Score.objects.live().visible_to(principal).defer("details")
     of_both = visible_scores.filter(completion_id__in=(left, right), superseded=False)
     scores = sorted(of_both, key=lambda score: (not score.is_scoring, score.pk))
-    outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, Sight.of(principal)), strict=True))
-    names = Names.of(principal, graders=(score.grader_id for score in scores))
+    outs = dict(
+        zip((score.pk for score in scores), score_results.shapes(scores, ViewerSight.of(principal)), strict=True)
+    )
+    names = ObjectNames.of(principal, graders=(score.grader_id for score in scores))
     by_grader: dict[UUID, dict[UUID, ScoreOut]] = {}
     for score in scores:
         by_grader.setdefault(score.grader_id, {})[score.completion_id] = outs[score.pk]
     return [_line(names.grader(pk), pair.get(left), pair.get(right)) for pk, pair in by_grader.items()]
 
 
-def _line(grader: Named, left: ScoreOut | None, right: ScoreOut | None) -> Line:
-    return Line(grader, left, right, right.value - left.value if left and right else None)
+def _line(grader: NamedObject, left: ScoreOut | None, right: ScoreOut | None) -> GraderComparison:
+    return GraderComparison(grader, left, right, right.value - left.value if left and right else None)
 
 
 def _reward_difference(first: CompletionOut, second: CompletionOut) -> float | None:

@@ -18,12 +18,12 @@ from autotune.core.pages.formats import brief
 from scores.models import Review, Reward, WorkflowRun
 from scores.results import waiting_reasons
 from scores.results.completion_responses import CompletionOut, completion_out, shared_out
-from scores.results.names import Named
+from scores.results.names import NamedObject
 from scores.results.pages import completion_scores, completion_text, highlighting
 from scores.results.pages.comparison import siblings
 from scores.results.pages.completion_audience import audience
 from scores.results.pages.completions import READS
-from scores.results.waiting_reasons import Wait
+from scores.results.waiting_reasons import WaitExplanation
 from scores.reviews import access
 from scores.states import ENDED
 from tasks import sharing
@@ -69,7 +69,7 @@ def completion(request: PageRequest, completion_id: UUID) -> HttpResponse:
     return render(request, "scores/results/completion.html", context | _still(request, row, out, task, members))
 
 
-def _wait(runs: Sequence[WorkflowRun]) -> Wait | None:
+def _wait(runs: Sequence[WorkflowRun]) -> WaitExplanation | None:
     """Why there is no reward yet, from the scoring runs that the reader may see."""
     waits = waiting_reasons.of_runs([run for run in runs if run.panel_size > 0])
     return waiting_reasons.longest(list(waits.values())) if waits else None
@@ -85,7 +85,7 @@ def _still(
     content = content_of(members[0].task_version) if members else None
     return {
         "crumbs": navigation.crumbs(*above),
-        "named_task": Named(row.task_id, ids.encode("task", row.task_id), task.name if task else ""),
+        "named_task": NamedObject(row.task_id, ids.encode("task", row.task_id), task.name if task else ""),
         "texts": completion_text.texts(out, raw=request.GET.get("view") == "raw"),
         "system_prompt": highlighting.plain(content["systemPrompt"], limit=SYSTEM_PROMPT)
         if content and content.get("systemPrompt")

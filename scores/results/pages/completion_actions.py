@@ -14,19 +14,19 @@ from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.pages.forms import BodyForm
 from scores.intake import rescoring
-from scores.results.names import Names
+from scores.results.names import ObjectNames
 from scores.retention import deleting
 from tasks.models import Completion, PanelMember
-from tasks.states import Part
+from tasks.states import PanelPart
 
 WRITES = ("GET", "HEAD", "POST")
 
 
-class ConfirmForm(BodyForm):
+class ConfirmationForm(BodyForm):
     """A form that is confirmed by its button."""
 
 
-class TypedForm(BodyForm):
+class TypedConfirmationForm(BodyForm):
     """A form for an action that cannot be undone: the user types a word to confirm it."""
 
     word = "erase"
@@ -50,7 +50,7 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     acting.concerns("completions", "create", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "create", "completion")
-    form = ConfirmForm(request.POST if request.method == "POST" else None)
+    form = ConfirmationForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(
@@ -61,8 +61,8 @@ def rescore(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
         else:
             return redirect("completion", completion_id)
     members = list(PanelMember.objects.filter(task_version_id=row.task_version_id))
-    names = Names.of(request.principal, graders=(member.grader_id for member in members))
-    panel = [(names.grader(member.grader_id), member.part == Part.SHADOW) for member in members]
+    names = ObjectNames.of(request.principal, graders=(member.grader_id for member in members))
+    panel = [(names.grader(member.grader_id), member.part == PanelPart.SHADOW) for member in members]
     context = {**_context("Score again", row), "form": form, "panel": panel}
     return render(request, "scores/results/completion_rescore.html", context, status=409 if form.errors else 200)
 
@@ -73,7 +73,7 @@ def erase(request: PageRequest, completion_id: UUID) -> HttpResponseBase:
     acting.concerns("completions", "delete", ids.encode("comp", completion_id))
     textless = Completion.objects.defer("prompt", "response", "messages", "metadata", "variables")
     row = find_for(textless, request.principal, completion_id, "delete", "completion")
-    form = TypedForm(request.POST if request.method == "POST" else None, word="erase")
+    form = TypedConfirmationForm(request.POST if request.method == "POST" else None, word="erase")
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(request, lambda: deleting.delete_completion(completion_id), toast="The text is erased.")

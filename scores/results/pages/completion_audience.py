@@ -11,12 +11,12 @@ from autotune.access.principal import Principal, granted
 from autotune.core.pages.formats import brief
 from graders import responses
 from graders.models import Grader
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from tasks.models import Completion, PanelMember, Task
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class AudiencePart:
     """A part of a completion, and sentences about who sees it. They contain text of graders' owners: escape them."""
 
     what: str
@@ -24,8 +24,8 @@ class Seen:
 
 
 def audience(
-    principal: Principal, completion: Completion, task: Task, members: Sequence[PanelMember], names: Names
-) -> list[Seen]:
+    principal: Principal, completion: Completion, task: Task, members: Sequence[PanelMember], names: ObjectNames
+) -> list[AudiencePart]:
     """Return who sees which part of a completion, for a reader who sees all of it and its task; two queries.
 
     A reader who sees all of a grader learns what it redacts; one who may read custom roles sees their names.
@@ -39,14 +39,14 @@ def audience(
     }
     own_graders = [pk for pk, grader in graders.items() if grader.organization_id == completion.organization_id]
     other_graders = [pk for pk in graders if pk not in own_graders]
-    texts = Seen("Prompt, response, metadata", [f"Here: {_listed(_roles_with(roles, 'completions'))}."])
+    texts = AudiencePart("Prompt, response, metadata", [f"Here: {_listed(_roles_with(roles, 'completions'))}."])
     texts.who.extend(_shared(task, bool(other_graders)))
     if other_graders:
         texts.who.append(
             "The panel has graders of other organizations: their servers get the prompt, the response, the metadata "
             "and the task's system prompt to judge the response."
         )
-    numbers = Seen(
+    numbers = AudiencePart(
         "Reward and scores",
         [
             f"Here: {_listed(_roles_with(roles, 'scores'))}.",
@@ -56,10 +56,10 @@ def audience(
     reasoning = [f"Here: {_listed(_roles_with(roles, 'reasoning'))}, as far as the grader allows."]
     reasoning += [_redaction(graders[pk], _name(names.grader(pk)), principal) for pk in own_graders]
     reasoning += [f"{_name(names.grader(pk))}: its owners decide what others see." for pk in other_graders]
-    operators = Seen(
+    operators = AudiencePart(
         "All of it", ["Administrators of the organization that runs this server, except for what a grader redacts."]
     )
-    return [texts, numbers, Seen("Reasoning and dimensions", reasoning), operators]
+    return [texts, numbers, AudiencePart("Reasoning and dimensions", reasoning), operators]
 
 
 def _shared(task: Task, foreign: bool) -> list[str]:
@@ -91,7 +91,7 @@ def _redaction(grader: Grader, name: str, principal: Principal) -> str:
     return f"{name} (yours): redacts nothing."
 
 
-def _name(grader: Named) -> str:
+def _name(grader: NamedObject) -> str:
     """A name within a sentence, isolated so that its direction controls do not affect the rest."""
     return f"\u2068{brief(grader.name or grader.public_id, 60)}\u2069"
 

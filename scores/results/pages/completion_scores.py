@@ -14,15 +14,15 @@ from autotune.access.principal import Principal
 from scores.models import Reward, Score, WorkflowRun
 from scores.results import failure_codes
 from scores.results import scores as score_results
-from scores.results.names import Named, Names
-from scores.results.privacy import Sight
+from scores.results.names import NamedObject, ObjectNames
+from scores.results.privacy import ViewerSight
 from scores.results.scores import ScoreOut
-from scores.states import FINAL, Purpose
+from scores.states import FINAL, RunPurpose
 from scores.workflow_runs import steps
-from scores.workflow_runs.responses import RunErrorOut, error_of
-from scores.workflow_runs.steps import Step
+from scores.workflow_runs.responses import WorkflowRunErrorOut, error_of
+from scores.workflow_runs.steps import RunStep
 from tasks.models import PanelMember
-from tasks.states import Aggregation, Part
+from tasks.states import Aggregation, PanelPart
 
 SHOWN_RUNS: Final = 60  # of one completion, newest first
 MAX_REASONING: Final = 4_000  # characters on the completion's page; the score's own page has all
@@ -43,13 +43,13 @@ SENTENCES: Final[Mapping[str, str]] = {
 class TimelineStep:
     """A step of a run with its colour and its duration."""
 
-    step: Step
+    step: RunStep
     tone: str
     milliseconds: float | None
 
 
 @dataclass(slots=True)
-class Verdict:
+class GraderResult:
     """The result of one grader: its run (None if the reader may not see it), and its score, or why there is none.
 
     weight    of the grader in the panel; None if the reader may not see the task, or it is no longer in the panel
@@ -57,12 +57,12 @@ class Verdict:
     hidden    why there is no reasoning: a sentence
     """
 
-    grader: Named
+    grader: NamedObject
     version: str
     run: WorkflowRun | None
     score: Score | None
     out: ScoreOut | None
-    error: RunErrorOut | None
+    error: WorkflowRunErrorOut | None
     purpose: str
     weight: float | None
     share: float | None
@@ -74,7 +74,7 @@ class Verdict:
 
     @property
     def is_scoring(self) -> bool:
-        return self.purpose == Purpose.SCORE
+        return self.purpose == RunPurpose.SCORE
 
     @property
     def superseded(self) -> bool:
@@ -95,11 +95,11 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class CompletionScores:
     """The scores and runs of a completion. `more`: runs left out. `sentence`: how the reward is made, '' if hidden."""
 
-    verdicts: list[Verdict]
-    earlier: list[Verdict]
+    verdicts: list[GraderResult]
+    earlier: list[GraderResult]
     more: int
     sentence: str
     error_advice: str
@@ -123,7 +123,7 @@ def account(
     runs: Sequence[WorkflowRun],
     reward: Reward | None,
     members: Sequence[PanelMember],
-) -> tuple[Account, Names]:
+) -> tuple[CompletionScores, ObjectNames]:
     """Return the scores and runs of a completion, and the names of its graders; four queries.
 
     runs     those that the reader may see
@@ -132,18 +132,18 @@ def account(
     """
     visible_scores = Score.objects.live().visible_to(principal).defer("details")
     scores = list(visible_scores.filter(completion_id=completion_id).order_by("id"))
-    sight = Sight.of(principal)
+    sight = ViewerSight.of(principal)
     sight.judges.meet({run.grader_id for run in runs} | {score.grader_id for score in scores})
     outs = dict(zip((score.pk for score in scores), score_results.shapes(scores, sight), strict=True))
     panel = {member.grader_id: member for member in members}
     graders = {run.grader_id for run in runs} | {score.grader_id for score in scores} | panel.keys()
-    names = Names.of(principal, graders=graders, versions=(score.grader_version_id for score in scores))
+    names = ObjectNames.of(principal, graders=graders, versions=(score.grader_version_id for score in scores))
     view = _View(principal, sight, names, panel, outs, _shares(scores, panel, reward))
     pairs = _pairs(runs, scores)
     current, earlier = _split_verdicts([view.verdict(run, score) for run, score in pairs[-SHOWN_RUNS:]], _newest(runs))
     sentence = SENTENCES.get(reward.aggregation, "") if reward is not None and members else ""
     advice = failure_codes.advice(reward.error_code) if reward is not None and reward.error_code else ""
-    return Account(current, earlier, max(0, len(pairs) - SHOWN_RUNS), sentence, advice), names
+    return CompletionScores(current, earlier, max(0, len(pairs) - SHOWN_RUNS), sentence, advice), names
 
 
 def _pairs(runs: Sequence[WorkflowRun], scores: Sequence[Score]) -> list[tuple[WorkflowRun | None, Score | None]]:
@@ -154,10 +154,10 @@ def _pairs(runs: Sequence[WorkflowRun], scores: Sequence[Score]) -> list[tuple[W
     return [*pairs, *((None, score) for score in scores if score.run_id not in visible_run_ids)]
 
 
-def _split_verdicts(verdicts: list[Verdict], newest: set[UUID]) -> tuple[list[Verdict], list[Verdict]]:
+def _split_verdicts(verdicts: list[GraderResult], newest: set[UUID]) -> tuple[list[GraderResult], list[GraderResult]]:
     """Split the verdicts into current ones, which count or are unfinished, and earlier ones; both in order."""
-    current: list[Verdict] = []
-    earlier: list[Verdict] = []
+    current: list[GraderResult] = []
+    earlier: list[GraderResult] = []
     for verdict in sorted(verdicts, key=_order):
         is_earlier = verdict.run is not None and verdict.run.pk not in newest and not verdict.counts
         (earlier if is_earlier else current).append(verdict)
@@ -169,19 +169,19 @@ class _View:
     """The data from which the rows are made."""
 
     principal: Principal
-    sight: Sight
-    names: Names
+    sight: ViewerSight
+    names: ObjectNames
     members: Mapping[UUID, PanelMember]
     outs: Mapping[UUID, ScoreOut]
     shares: Mapping[UUID, float]
 
-    def verdict(self, run: WorkflowRun | None, score: Score | None) -> Verdict:
+    def verdict(self, run: WorkflowRun | None, score: Score | None) -> GraderResult:
         grader_id = run.grader_id if run is not None else score.grader_id  # type: ignore[union-attr]  # one is there
         out = self.outs.get(score.pk) if score is not None else None
         member = self.members.get(grader_id)
         text = (out.reasoning or "") if out else ""
         purpose = score.purpose if score is not None else run.purpose  # type: ignore[union-attr]
-        return Verdict(
+        return GraderResult(
             grader=self.names.grader(grader_id),
             version=self.names.version(score.grader_version_id) if score is not None else "",
             run=run,
@@ -189,7 +189,7 @@ class _View:
             out=out,
             error=error_of(run, self.sight) if run is not None else None,
             purpose=purpose,
-            weight=member.weight if member and member.part == Part.SCORING else None,
+            weight=member.weight if member and member.part == PanelPart.SCORING else None,
             share=self.shares.get(score.pk) if score is not None else None,
             reasoning=text[:MAX_REASONING],
             cut=max(0, len(text) - MAX_REASONING),
@@ -199,7 +199,7 @@ class _View:
         )
 
 
-def hidden(out: ScoreOut | None, sight: Sight, *, own: bool) -> str:
+def hidden(out: ScoreOut | None, sight: ViewerSight, *, own: bool) -> str:
     """Return why a score shows no reasoning, without revealing whether another organization's grader redacts it."""
     if out is None or out.reasoning:
         return ""
@@ -228,11 +228,11 @@ def _bar(dimension: object) -> charts.Bar:
     return charts.Bar(name, value, note=note, total=1.0)
 
 
-def timeline(run_steps: Iterable[Step]) -> list[TimelineStep]:
+def timeline(run_steps: Iterable[RunStep]) -> list[TimelineStep]:
     return [TimelineStep(step, _tone(step), _took(step.started_at, step.ended_at)) for step in run_steps]
 
 
-def _tone(step: Step) -> str:
+def _tone(step: RunStep) -> str:
     if step.outcome is None:
         return "busy"
     if step.outcome in GOOD_STEPS:
@@ -271,7 +271,7 @@ def _newest(runs: Sequence[WorkflowRun]) -> set[UUID]:
     return set({run.grader_id: run.pk for run in sorted(runs, key=lambda run: (run.generation, run.pk))}.values())
 
 
-def _order(verdict: Verdict) -> tuple[bool, bool, int, UUID]:
+def _order(verdict: GraderResult) -> tuple[bool, bool, int, UUID]:
     """Scores before those of other purposes, what counts before what was replaced, newest first."""
     generation = verdict.run.generation if verdict.run is not None else 0
     return not verdict.is_scoring, verdict.superseded, -generation, verdict.key

@@ -14,7 +14,7 @@ from scores.results import completions
 from scores.results.completion_responses import CompletionOut
 from scores.results.pages import highlighting
 from scores.results.pages.completions import READS
-from scores.results.pages.highlighting import Shown
+from scores.results.pages.highlighting import HighlightedText
 
 PARTS: Final = ("prompt", "response", "messages", "metadata")
 MAX_MESSAGES: Final = 100  # bubbles on a page
@@ -24,35 +24,35 @@ SHOWN_JSON: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Bubble:
+class ChatMessage:
     """A message of the chat before the response. `other`: the kinds of parts that are not text, and of calls."""
 
     role: str
-    shown: Shown
+    shown: HighlightedText
     other: list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class CompletionText:
     """The text that a page shows. `raw`: the response is one text, without separate code."""
 
-    prompt: Shown | None
-    bubbles: list[Bubble]
+    prompt: HighlightedText | None
+    bubbles: list[ChatMessage]
     left_out: int
-    response: Shown | None
+    response: HighlightedText | None
     raw: bool
     metadata: str
     metadata_cut: int
 
 
-def texts(out: CompletionOut, *, raw: bool) -> Texts:
+def texts(out: CompletionOut, *, raw: bool) -> CompletionText:
     """Return the text of a completion as its reader may see it."""
     bubbles, left_out = _bubbles(out.messages or [])
     metadata = pretty_json(out.metadata) if out.metadata else ""
     response = None
     if out.response is not None:
         response = highlighting.plain(out.response) if raw else highlighting.answer(out.response)
-    return Texts(
+    return CompletionText(
         prompt=None if out.prompt is None else highlighting.plain(out.prompt, limit=SHOWN_PROMPT),
         bubbles=bubbles,
         left_out=left_out,
@@ -84,9 +84,9 @@ def text(request: PageRequest, completion_id: UUID, part: str) -> HttpResponse:
     return response
 
 
-def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[Bubble], int]:
+def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[ChatMessage], int]:
     """As many of the newest messages as fit on a page, and how many older ones are left out."""
-    bubbles: list[Bubble] = []
+    bubbles: list[ChatMessage] = []
     remaining = SHOWN_MESSAGES
     for message in reversed(messages):
         if len(bubbles) == MAX_MESSAGES or remaining <= 0:
@@ -94,7 +94,7 @@ def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[Bubble], int]:
         content, other = _message_text(message)
         shown = highlighting.plain(content, limit=min(remaining, SHOWN_PROMPT))
         remaining -= min(len(content), SHOWN_PROMPT) + 200  # the markup of a bubble counts too
-        bubbles.append(Bubble(str(message.get("role", ""))[:40], shown, other))
+        bubbles.append(ChatMessage(str(message.get("role", ""))[:40], shown, other))
     return bubbles[::-1], len(messages) - len(bubbles)
 
 

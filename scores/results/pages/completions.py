@@ -18,13 +18,13 @@ from autotune.core.pages import listing
 from autotune.core.pages.listing import ListRequest, Pager
 from scores.intake.requests import CompletionQuery
 from scores.results import completion_filters
-from scores.results.completion_filters import Standing
+from scores.results.completion_filters import CompletionState
 from scores.results.completions import ORDER
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from tasks import sharing
 from tasks.models import Completion, Task
 from tasks.querysets import CompletionQuerySet
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 FILTERS: Final = ("taskId", "modelId", "status", "source", "externalId", "startDate", "endDate")
 STATUSES: Final = ("pending", "processing", "completed", "failed", "ungraded")
@@ -34,12 +34,12 @@ READS: Final = (("completions", "read"), ("shared_completions", "read"))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CompletionListRow:
     """A completion in the list. `texts` is None for one that is too long to be read for a list, or erased."""
 
     completion: Completion
-    task: Named
-    standing: Standing
+    task: NamedObject
+    standing: CompletionState
     texts: tuple[str, str] | None
     shared: bool
 
@@ -64,22 +64,24 @@ def completions(request: PageRequest) -> HttpResponse:
         "spans": listing.spans(typed_filters),
         "tasks": _tasks(principal, typed_filters.get("taskId")),
         "statuses": STATUSES,
-        "sources": Source.values,
+        "sources": CompletionSource.values,
         "may_submit": policy.reach(principal, "completions", "create") is not None,
         "owns": policy.reach(principal, "completions", "read") is not None,
     }
     return render(request, "scores/results/completions.html", context)
 
 
-def list_rows(completions: list[Completion], principal: Principal) -> list[Row]:
+def list_rows(completions: list[Completion], principal: Principal) -> list[CompletionListRow]:
     """Convert completions without their text to rows; three queries for any number."""
     shared = frozenset(row.pk for row in completions if sharing.is_only_shared(row, principal))
     completion_ids = [row.pk for row in completions]
-    names = Names.of(principal, tasks=(row.task_id for row in completions))
+    names = ObjectNames.of(principal, tasks=(row.task_id for row in completions))
     standings = completion_filters.standings(completions, shared=shared)
     texts = completion_filters.excerpts(completion_ids)
     return [
-        Row(row, names.task(row.task_id), standings[row.pk], _beginning(texts.get(row.pk)), row.pk in shared)
+        CompletionListRow(
+            row, names.task(row.task_id), standings[row.pk], _beginning(texts.get(row.pk)), row.pk in shared
+        )
         for row in completions
     ]
 

@@ -27,11 +27,11 @@ from scores.counters import narrowing
 from scores.models import Score
 from scores.results import completion_filters, distributions, filters
 from scores.results.filters import Selection
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.results.scores import ORDER, ScoreListQuery
 from tasks import sharing
 from tasks.models import Task
-from tasks.states import Source
+from tasks.states import CompletionSource
 
 FILTERS: Final = (
     "taskId", "modelId", "graderId", "graderVersion", "minScore", "maxScore", "minConfidence", "startDate", "endDate",
@@ -47,19 +47,19 @@ PART: Final = "results"  # the part that htmx requests
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScoreListRow:
     """A score in the list. `opens`: the reader may open its completion; `model_id` is '' where they may not."""
 
     score: Any
-    task: Named
-    grader: Named
+    task: NamedObject
+    grader: NamedObject
     version: str
     model_id: str
     opens: bool
 
 
 @dataclass(slots=True)
-class Chosen:
+class ExplorerFilters:
     """The checked filters of an address. Those that are not valid are in `faults` and do not apply."""
 
     query: ScoreListQuery
@@ -99,13 +99,13 @@ def explorer(request: PageRequest) -> HttpResponse:
     return render(request, "scores/results/explorer.html", context | _choices(principal, typed_filters))
 
 
-def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> Chosen:
+def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> ExplorerFilters:
     """Return the selection of an address. Filters that name nothing and bounds that cross are reported and ignored."""
     query, faults = list_request.query, dict(list_request.faults)
     wire = dict(zip(query.__struct_encode_fields__, query.__struct_fields__, strict=True))
     while True:
         try:
-            return Chosen(query, filters.check(query, principal), faults)
+            return ExplorerFilters(query, filters.check(query, principal), faults)
         except AutotuneError as exc:
             name = exc.errors[0].pointer.lstrip("?") if exc.errors else ""
             if name not in wire or getattr(query, wire[name]) is None:
@@ -130,7 +130,7 @@ def chart(counts: list[int], selection: Selection, typed_filters: dict[str, str]
     )  # fmt: skip
 
 
-def _page(chosen: Chosen, principal: Principal) -> tuple[list[Row], Pagination]:
+def _page(chosen: ExplorerFilters, principal: Principal) -> tuple[list[ScoreListRow], Pagination]:
     """One page. An invalid order or cursor is reported, and the first page in the default order is shown."""
     selection = chosen.selection
     matches = completion_filters.narrow_by_id(filters.scores(selection), selection.start, selection.end)
@@ -148,9 +148,9 @@ def _page(chosen: Chosen, principal: Principal) -> tuple[list[Row], Pagination]:
     return list_rows(rows, principal), pages
 
 
-def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
+def list_rows(scores: list[Any], principal: Principal) -> list[ScoreListRow]:
     """Convert scores (rows of COLUMNS) to rows with the names that the principal may see."""
-    names = Names.of(
+    names = ObjectNames.of(
         principal,
         tasks=(score.task_id for score in scores),
         graders=(score.grader_id for score in scores),
@@ -160,7 +160,7 @@ def list_rows(scores: list[Any], principal: Principal) -> list[Row]:
     readable = sharing.readable(principal).filter(pk__in=completion_ids)
     models = dict(readable.order_by().values_list("pk", "model_id")) if completion_ids else {}
     return [
-        Row(
+        ScoreListRow(
             score,
             names.task(score.task_id),
             names.grader(score.grader_id),
@@ -184,7 +184,7 @@ def _choices(principal: Principal, typed_filters: dict[str, str]) -> dict[str, A
         "tasks": _options("task", tasks[:CHOICES], typed_filters.get("taskId")),
         "graders": _options("grader", graders[:CHOICES], typed_filters.get("graderId")),
         "models": sorted(models)[:CHOICES],
-        "sources": Source.values,
+        "sources": CompletionSource.values,
     }
 
 

@@ -56,7 +56,7 @@ _HIDDEN: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class HighlightedSegment:
     """A stretch of an answer. `language`: of code, as it was written; `coloured`: whether it is in colours."""
 
     html: SafeString
@@ -66,10 +66,10 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class HighlightedText:
     """A text as a page shows it. `cut`: characters that are left out at its end."""
 
-    segments: list[Segment]
+    segments: list[HighlightedSegment]
     cut: int = 0
 
 
@@ -84,25 +84,25 @@ class _Budget:
     seconds: float = MAX_SECONDS
 
 
-def answer(text: str, *, limit: int = SHOWN) -> Shown:
+def answer(text: str, *, limit: int = SHOWN) -> HighlightedText:
     """Render an answer with its fenced code separate and in colours."""
     return answers([text], limit=limit)[0]
 
 
-def answers(texts: Sequence[str], *, limit: int = SHOWN) -> list[Shown]:
+def answers(texts: Sequence[str], *, limit: int = SHOWN) -> list[HighlightedText]:
     """Render several answers of one page, which share its bounds; `limit` applies to each."""
     budget = _Budget(segments=max(MAX_SEGMENTS, SEGMENTS_EACH * len(texts)))
     return [_answer(text, limit, budget) for text in texts]
 
 
-def _answer(text: str, limit: int, budget: _Budget) -> Shown:
+def _answer(text: str, limit: int, budget: _Budget) -> HighlightedText:
     segments = [_segment(code, language, part, budget) for code, language, part in _parts(text[:limit], budget)]
-    return Shown(segments, max(0, len(text) - limit))
+    return HighlightedText(segments, max(0, len(text) - limit))
 
 
-def plain(text: str, *, limit: int = SHOWN) -> Shown:
+def plain(text: str, *, limit: int = SHOWN) -> HighlightedText:
     """Render a text as one segment, without separate code."""
-    return Shown([Segment(_visible(_unix(text[:limit]), _Budget()))], max(0, len(text) - limit))
+    return HighlightedText([HighlightedSegment(_visible(_unix(text[:limit]), _Budget()))], max(0, len(text) - limit))
 
 
 def marked(pieces: Iterable[tuple[str, bool]], element: str) -> SafeString:
@@ -132,10 +132,10 @@ def _parts(text: str, budget: _Budget) -> Iterator[tuple[bool, str, str]]:
         yield False, "", rest
 
 
-def _segment(code: bool, language: str, text: str, budget: _Budget) -> Segment:
+def _segment(code: bool, language: str, text: str, budget: _Budget) -> HighlightedSegment:
     coloured = _coloured(text, language, budget) if code else None
     html = coloured or (_visible(text, budget) if code else _lines(text, budget))
-    return Segment(html, code, language, coloured is not None)
+    return HighlightedSegment(html, code, language, coloured is not None)
 
 
 def _lines(text: str, budget: _Budget) -> SafeString:

@@ -15,9 +15,9 @@ from autotune.core.errors import Forbidden, NotFound
 from graders.models import Grader
 from scores.models import Score, WorkflowRun
 from scores.results import scores
-from scores.results.names import Names
+from scores.results.names import ObjectNames
 from scores.results.pages import completion_scores, highlighting
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.reviews import access
 from tasks import sharing
 from tasks.models import PanelMember, Task
@@ -31,8 +31,8 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
     principal = request.principal
     out = scores.read_score(score_id, principal)
     row = Score.objects.defer("reasoning", "details", "dimensions").get(pk=score_id)
-    names = Names.of(principal, tasks=[row.task_id], graders=[row.grader_id], versions=[row.grader_version_id])
-    sight = Sight.of(principal)
+    names = ObjectNames.of(principal, tasks=[row.task_id], graders=[row.grader_id], versions=[row.grader_version_id])
+    sight = ViewerSight.of(principal)
     own = Grader.objects.filter(pk=row.grader_id, organization=principal.organization).exists()
     dimensions = out.dimensions or []
     readable = sharing.readable(principal).filter(pk=row.completion_id)

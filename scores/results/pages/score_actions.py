@@ -13,7 +13,7 @@ from autotune.access.views import find_for
 from autotune.core import ids
 from autotune.core.errors import Gone
 from scores.models import Score
-from scores.results.pages.completion_actions import WRITES, TypedForm
+from scores.results.pages.completion_actions import WRITES, TypedConfirmationForm
 from scores.retention import deleting
 from tasks import sharing
 
@@ -26,7 +26,7 @@ def delete(request: PageRequest, score_id: UUID) -> HttpResponseBase:
     row = find_for(textless, request.principal, score_id, "delete", "score")
     if row.deleted_at is not None:
         raise Gone("The score was deleted.", code="score_deleted")
-    form = TypedForm(request.POST if request.method == "POST" else None, word="delete")
+    form = TypedConfirmationForm(request.POST if request.method == "POST" else None, word="delete")
     if request.method == "POST" and form.is_valid():
         try:
             acting.do(request, lambda: deleting.delete_score(score_id), toast="The score is deleted.")

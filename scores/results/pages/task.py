@@ -23,7 +23,7 @@ from tasks.pages import people, prompts, rights
 from tasks.pages.spans import written
 from tasks.querysets import from_sources
 from tasks.responses import TaskOut, task_out
-from tasks.states import LISTED_SOURCES, Part
+from tasks.states import LISTED_SOURCES, PanelPart
 
 RECENT: Final = 8
 
@@ -90,7 +90,7 @@ def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
     """Each grader with its share of the weights; a grader that the reader may not see has only its id."""
     members = list(task.version.members.all()) if task.version else []
     graders = rights.readable_graders(principal, [member.grader_id for member in members])
-    total = sum(member.weight for member in members if member.part == Part.SCORING)
+    total = sum(member.weight for member in members if member.part == PanelPart.SCORING)
     return [
         {
             "id": member.grader_id,
@@ -98,7 +98,7 @@ def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
             "foreign": (grader := graders.get(member.grader_id)) is not None
             and grader.organization_id != task.organization_id,
             "weight": member.weight,
-            "share": member.weight / total if member.part == Part.SCORING and total else None,
+            "share": member.weight / total if member.part == PanelPart.SCORING and total else None,
             "part": member.part,
         }
         for member in members

@@ -10,7 +10,7 @@ from django.db.models import Count
 from autotune.access import policy
 from autotune.access.principal import Principal
 from scores.counters import progress
-from scores.counters.progress import Progress
+from scores.counters.progress import TaskProgress
 from scores.models import WorkflowRun
 from scores.states import RunStatus
 from tasks.models import Task
@@ -19,7 +19,7 @@ OPEN: Final = (RunStatus.PENDING, RunStatus.RUNNING, RunStatus.SLEEPING, RunStat
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TaskCompletionCounts:
     """Completions of a task: all of them, those with a reward, those that ended without; the mean of the rewards.
 
     None for a count that the reader's role may not see.
@@ -45,7 +45,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class TaskRunCounts:
     """Runs of a task: {state: how many} in the order of a run's life, and the failed ones by code, the most first."""
 
     states: dict[str, int]
@@ -63,7 +63,7 @@ def sees(principal: Principal, resource: str, owner: UUID | None = None) -> bool
     return policy.reach(principal, "tasks", "read") != "all" if owner is None else owner == principal.organization.pk
 
 
-def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, Counts]:
+def of_tasks(principal: Principal, tasks: Iterable[UUID]) -> Mapping[UUID, TaskCompletionCounts]:
     """Return the counts of each task, from counters. The mean is that of all rewards."""
     task_ids = list(tasks)
     progress_of = progress.of_tasks(task_ids)
@@ -82,14 +82,14 @@ def _readable_tasks(principal: Principal, resource: str, tasks: list[UUID]) -> l
     return list(own.order_by().values_list("pk", flat=True))
 
 
-def _counts(task_progress: Progress, shows_completions: bool, shows_scores: bool) -> Counts:
+def _counts(task_progress: TaskProgress, shows_completions: bool, shows_scores: bool) -> TaskCompletionCounts:
     completions = task_progress.completions if shows_completions else None
     if not shows_scores:
-        return Counts(completions, None, None, None)
-    return Counts(completions, task_progress.rewarded, task_progress.unrewarded, task_progress.mean)
+        return TaskCompletionCounts(completions, None, None, None)
+    return TaskCompletionCounts(completions, task_progress.rewarded, task_progress.unrewarded, task_progress.mean)
 
 
-def runs(principal: Principal, task: Task) -> Runs | None:
+def runs(principal: Principal, task: Task) -> TaskRunCounts | None:
     """Count the runs of a task that the principal may read, from indexes and counters; None if it may read none.
 
     Runs have no index by task: those that have not ended and those that failed are few and have indexes of their own,
@@ -111,4 +111,4 @@ def runs(principal: Principal, task: Task) -> Runs | None:
     else:
         states[str(RunStatus.COMPLETED)] = visible.filter(status=RunStatus.COMPLETED).count()
     states[str(RunStatus.FAILED)] = sum(n for _, n in codes)
-    return Runs(states, codes)
+    return TaskRunCounts(states, codes)

@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch, reverse
 from autotune import charts
 from autotune.core import ids
 from scores.results import comparisons
-from scores.results.comparisons import Comparison, Difference, ModelFigures
+from scores.results.comparisons import MeanDifference, ModelComparison, ModelFigures
 
 MOST_MODELS: Final = 12  # in one chart
 MOST_LINES: Final = 6
@@ -21,7 +21,7 @@ NONE_YET: Final = "No completion of this task has been scored yet."
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ComparisonFigures:
     """What the page shows of a comparison.
 
     single   models in the charts that have no interval, because they answered one prompt
@@ -29,23 +29,23 @@ class Figures:
     pairs    the greatest differences first; `more_pairs` is how many more there are
     """
 
-    comparison: Comparison
+    comparison: ModelComparison
     spread: charts.Chart
     means: charts.Chart
     time: charts.Chart
     single: list[ModelFigures]
     left_out: int
-    pairs: list[Difference]
+    pairs: list[MeanDifference]
     more_pairs: int
 
 
-def of_task(task_id: UUID) -> Figures:
+def of_task(task_id: UUID) -> ComparisonFigures:
     """Return the figures of a task's newest scored completions. The page checks that the reader may see them."""
     comparison = comparisons.of_task(task_id)
     models = sorted(comparison.models, key=lambda model: -model.count)
     charted = sorted(models[:MOST_MODELS], key=lambda model: (-model.mean, model.model))
     pairs = comparisons.differences(charted)
-    return Figures(
+    return ComparisonFigures(
         comparison=comparison,
         spread=charts.distributions(
             "Spread by model", [(model.model, model.bins) for model in charted], empty=NONE_YET, noun="completions"
@@ -69,7 +69,7 @@ def _means(task_id: UUID, models: Sequence[ModelFigures]) -> charts.Chart:
     return charts.intervals("Mean by model, with its 95 % interval", rows, noun="completions", empty=empty)
 
 
-def _over_time(comparison: Comparison, models: Sequence[ModelFigures]) -> charts.Chart:
+def _over_time(comparison: ModelComparison, models: Sequence[ModelFigures]) -> charts.Chart:
     since = comparison.since or datetime.now(UTC)
     until = max(comparison.until or since, since + timedelta(seconds=1))
     series = [charts.Series(model.model, model.moments) for model in models]

@@ -15,16 +15,16 @@ MOST: Final = 100  # variables that a command shows
 
 
 @dataclass(frozen=True, slots=True)
-class Snippets:
+class TaskSnippets:
     curl: str
     python: str
 
 
-def of(task_id: str, template: str) -> Snippets:
+def of(task_id: str, template: str) -> TaskSnippets:
     """Return both commands with the task's variables. They read the API key from the environment."""
     variables = dict.fromkeys(islice(templates.variables(template), MOST), "…")
     content: dict[str, object] = {"variables": variables} if variables else {"prompt": "…"}
-    return Snippets(_curl(task_id, content), _python(task_id, content))
+    return TaskSnippets(_curl(task_id, content), _python(task_id, content))
 
 
 def _curl(task_id: str, content: dict[str, object]) -> str:

@@ -31,7 +31,7 @@ def every(request: PageRequest) -> HttpResponse:
     if list_request.query.status is not None:
         visible_erasures = visible_erasures.filter(status=list_request.query.status)
     rows, pages = pagination.page(visible_erasures, list_request.query, ERASURES, owner=principal.organization.pk)
-    names = people.Names(principal, [row.created_by_id for row in rows])
+    names = people.EmailAddresses(principal, [row.created_by_id for row in rows])
     context = {
         "title": "Erasures",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),

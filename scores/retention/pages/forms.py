@@ -11,7 +11,7 @@ KINDS: Final = {"completionId": "one completion", "taskId": "a task", "modelId":
 WHOLE: Final = ""
 
 
-class DaysForm(BodyForm):
+class RetentionDaysForm(BodyForm):
     """The days for which an organization keeps text and scores."""
 
     text_days = forms.IntegerField(
@@ -35,7 +35,7 @@ class DaysForm(BodyForm):
     clears = frozenset({"text_days", "score_days"})
 
 
-class ScopeForm(BodyForm):
+class RetentionScopeForm(BodyForm):
     """A form with a scope: `what` is the member of the body, `which` its value."""
 
     what = forms.ChoiceField(label="Scope", widget=forms.RadioSelect)
@@ -65,7 +65,7 @@ class ScopeForm(BodyForm):
             self.add_error("which", "Leave this empty for the whole organization.")
 
 
-class ErasureForm(ScopeForm):
+class ErasureForm(RetentionScopeForm):
     """What to erase, typed twice."""
 
     again = forms.CharField(
@@ -87,7 +87,7 @@ class ErasureForm(ScopeForm):
             self.add_error("again", "This differs from the value above. Nothing was erased.")
 
 
-class HoldForm(ScopeForm):
+class LegalHoldForm(RetentionScopeForm):
     """What to hold, and the reason."""
 
     reason = forms.CharField(

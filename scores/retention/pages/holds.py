@@ -17,7 +17,7 @@ from autotune.core.pages import listing
 from scores.models import LegalHold
 from scores.retention import legal_holds
 from scores.retention.api import HOLDS
-from scores.retention.pages.forms import HoldForm
+from scores.retention.pages.forms import LegalHoldForm
 from scores.retention.requests import LegalHoldQuery, NewLegalHold, scope_of
 from scores.retention.responses import legal_hold_out
 
@@ -33,7 +33,7 @@ def every(request: PageRequest) -> HttpResponse:
     if list_request.query.active is not None:
         visible_holds = visible_holds.filter(released_at__isnull=list_request.query.active)
     rows, pages = pagination.page(visible_holds, list_request.query, HOLDS, owner=principal.organization.pk)
-    names = people.Names(principal, [row.created_by_id for row in rows])
+    names = people.EmailAddresses(principal, [row.created_by_id for row in rows])
     context = {
         "title": "Legal holds",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
@@ -49,7 +49,9 @@ def every(request: PageRequest) -> HttpResponse:
 def new(request: PageRequest) -> HttpResponseBase:
     """Place a hold."""
     principal = request.principal
-    form = HoldForm(request.POST or None, initial={name: request.GET.get(name, "")[:200] for name in ("what", "which")})
+    form = LegalHoldForm(
+        request.POST or None, initial={name: request.GET.get(name, "")[:200] for name in ("what", "which")}
+    )
     acting.concerns("retention", "create", fields=FIELDS)
     if request.method == "POST" and form.is_valid():
         try:
@@ -81,7 +83,7 @@ def legal_hold(request: PageRequest, hold_id: UUID) -> HttpResponseBase:
         acting.attempt(request, lambda: legal_holds.release(hold_id, principal.user), toast=message)
         return redirect("legal_hold", hold_id)
     hold = find(LegalHold.objects.visible_to(principal), hold_id, "legal hold")
-    names = people.Names(principal, [hold.created_by_id, hold.released_by_id])
+    names = people.EmailAddresses(principal, [hold.created_by_id, hold.released_by_id])
     deletable = LegalHold.objects.allowed(principal, "delete").filter(pk=hold_id)
     context = {
         "title": "Legal hold",

@@ -17,7 +17,7 @@ from autotune.access.requests import OrganizationPatch
 from autotune.core import ids
 from autotune.core.errors import AutotuneError
 from scores.models import Erasure, LegalHold
-from scores.retention.pages.forms import DaysForm
+from scores.retention.pages.forms import RetentionDaysForm
 from scores.retention.responses import erasure_out, legal_hold_out
 from tasks.models import Completion
 
@@ -30,7 +30,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
     """Show and save the days. Before a change that deletes something, show what it would delete."""
     principal = request.principal
     own = principal.organization
-    form = DaysForm(request.POST or None, initial={"text_days": own.text_days, "score_days": own.score_days})
+    form = RetentionDaysForm(request.POST or None, initial={"text_days": own.text_days, "score_days": own.score_days})
     due: dict[str, Any] | None = None
     if request.method == "POST":
         policy.require(principal, "retention", "update")
@@ -48,13 +48,13 @@ def settings(request: PageRequest) -> HttpResponseBase:
     return _page(request, form, due if not form.errors else None)
 
 
-def _page(request: PageRequest, form: DaysForm, due: dict[str, Any] | None) -> HttpResponse:
+def _page(request: PageRequest, form: RetentionDaysForm, due: dict[str, Any] | None) -> HttpResponse:
     principal = request.principal
     holds = LegalHold.objects.visible_to(principal).active().order_by("-pk")
     erasures = Erasure.objects.visible_to(principal).order_by("-pk")
     hold_rows, erasure_rows = list(holds[: SHOWN + 1]), list(erasures[: SHOWN + 1])
     creator_ids = [*(row.created_by_id for row in hold_rows), *(row.created_by_id for row in erasure_rows)]
-    names = people.Names(principal, creator_ids)
+    names = people.EmailAddresses(principal, creator_ids)
     context = {
         "title": "Retention",
         "crumbs": places.crumbs(),

@@ -32,9 +32,9 @@ def desk(request: PageRequest) -> HttpResponseBase:
     if request.method == "POST":
         return _next(request)
     by = access.reviewer(request.principal)
-    held_review = queue.held_by(_queue(request), by).select_related("completion", "task").first()
-    if held_review is not None:
-        current_call.about(held_review.public_id)
+    claimed_review = queue.claimed_by(_queue(request), by).select_related("completion", "task").first()
+    if claimed_review is not None:
+        current_call.about(claimed_review.public_id)
     context = {
         "title": "Review queue",
         "crumbs": navigation.crumbs(("Reviews", reverse("reviews"))),
@@ -42,7 +42,7 @@ def desk(request: PageRequest) -> HttpResponseBase:
         "asked": _filters(request),
         "person": ids.encode("user", request.principal.user.pk),
         "empty": request.GET.get("empty") == "1",
-        **(item.context(request, held_review) if held_review else {}),
+        **(item.context(request, claimed_review) if claimed_review else {}),
     }
     return render(request, "scores/reviews/desk.html", context)
 
@@ -87,8 +87,8 @@ def _next(request: PageRequest) -> HttpResponseBase:
     acting.concerns("reviews", "update")
     after = _id(request.POST.get("after", ""))
     if not by_script(request):
-        holds_review = queue.held_by(_queue(request), access.reviewer(request.principal)).exists()
-        return redirect(_desk_url(request)) if holds_review else onward(request, after=after)
+        has_claimed_review = queue.claimed_by(_queue(request), access.reviewer(request.principal)).exists()
+        return redirect(_desk_url(request)) if has_claimed_review else onward(request, after=after)
     claimed = _claim(request, after)
     remaining = _left(request) if request.POST.get("count") else None
     if claimed is None:

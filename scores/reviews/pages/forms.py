@@ -6,15 +6,15 @@ from uuid import UUID
 
 from django import forms
 
-from autotune.access.frame.people import Names
+from autotune.access.frame.people import EmailAddresses
 from autotune.access.principal import Principal
 from autotune.core.pages.forms import BodyForm
 from scores.models import Review
-from scores.reviews.decisions import Decision
+from scores.reviews.decisions import ReviewDecision
 from scores.reviews.requests import DecisionBody, decision_of
 
 
-class DecisionForm(BodyForm):
+class ReviewDecisionForm(BodyForm):
     """The form of a decision: approve with the grader's score (no value) or another, or reject and ignore the value."""
 
     approved = forms.TypedChoiceField(
@@ -33,7 +33,7 @@ class DecisionForm(BodyForm):
             values.pop("value", None)
         return values
 
-    def decision(self) -> Decision:
+    def decision(self) -> ReviewDecision:
         """Return the decision; raises Invalid as the API does."""
         return decision_of(self.body(DecisionBody))
 
@@ -41,5 +41,5 @@ class DecisionForm(BodyForm):
 def people(principal: Principal, reviews: Iterable[Review]) -> dict[UUID, str]:
     """Name the people who claimed or decided: `you`, the address of a member whom the reader may see, else the id."""
     user_ids = {pk for review in reviews for pk in (review.claimed_by_id, review.decided_by_id) if pk}
-    names = Names(principal, user_ids)
+    names = EmailAddresses(principal, user_ids)
     return {pk: names.of(pk) for pk in user_ids}

@@ -7,25 +7,25 @@ from django.utils import timezone
 from autotune.access.frame.entry import PageRequest
 from autotune.core import ids
 from scores.models import Review
-from scores.results.names import Names
+from scores.results.names import ObjectNames
 from scores.results.pages import highlighting
-from scores.results.privacy import Sight
+from scores.results.privacy import ViewerSight
 from scores.reviews import access, queue
-from scores.reviews.pages.forms import DecisionForm, people
+from scores.reviews.pages.forms import ReviewDecisionForm, people
 from scores.reviews.responses import detail_out
 from scores.states import ReviewStatus
 from tasks.models import Completion
 
 
-def context(request: PageRequest, review: Review, form: DecisionForm | None = None) -> dict[str, Any]:
+def context(request: PageRequest, review: Review, form: ReviewDecisionForm | None = None) -> dict[str, Any]:
     """Return the context of `reviews/_item.html`."""
     principal, by = request.principal, access.reviewer(request.principal)
-    names = Names.of_rows(principal, [review])
+    names = ObjectNames.of_rows(principal, [review])
     now = timezone.now()
-    is_held = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
+    is_claimed = review.claimed_by_id is not None and review.claimed_until is not None and review.claimed_until > now
     is_open = review.status == ReviewStatus.OPEN and review.expires_at > now
     person_names = people(principal, [review])
-    out = detail_out(review, Sight.of(principal))
+    out = detail_out(review, ViewerSight.of(principal))
     is_submitter = review.completion.created_by_id == principal.user.pk
     return {
         "review": review,
@@ -36,10 +36,10 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
         "task": names.task(review.task_id),
         "grader": names.grader(review.grader_id),
         "threshold": review.task.review_below_confidence,
-        "decision": form or DecisionForm(),
+        "decision": form or ReviewDecisionForm(),
         "open": is_open,
-        "holder": person_names.get(review.claimed_by_id, "") if is_held and review.claimed_by_id else "",
-        "mine": is_held and review.claimed_by_id == principal.user.pk,
+        "claimant": person_names.get(review.claimed_by_id, "") if is_claimed and review.claimed_by_id else "",
+        "mine": is_claimed and review.claimed_by_id == principal.user.pk,
         "decider": person_names.get(review.decided_by_id, "") if review.decided_by_id else "",
         "own": is_submitter and not by.administers,
         "completion_seen": Completion.objects.visible_to(principal).filter(pk=review.completion_id).exists(),
@@ -47,6 +47,6 @@ def context(request: PageRequest, review: Review, form: DecisionForm | None = No
     }
 
 
-def progress(request: PageRequest) -> queue.Progress:
+def progress(request: PageRequest) -> queue.ReviewQueueCounts:
     """Return the counts of the review queue for the reader."""
     return queue.progress(access.decidable(request.principal), access.reviewer(request.principal))

@@ -22,7 +22,7 @@ from graders.models import Grader
 from scores.models import Review
 from scores.querysets import ReviewQuerySet
 from scores.results import choices
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.reviews import access, queue
 from scores.reviews.pages import item
 from scores.reviews.pages.forms import people
@@ -35,13 +35,13 @@ SHOWS: Final = (("open", "Open"), ("mine", "Yours"), ("decided", "Decided"), ("a
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A review of the list. `holder`: who holds it now; `own`: the reader submitted its completion."""
+class ReviewListRow:
+    """A review of the list. `claimant`: whose claim it is now; `own`: the reader submitted its completion."""
 
     review: Review
-    task: Named
-    grader: Named
-    holder: str
+    task: NamedObject
+    grader: NamedObject
+    claimant: str
     decider: str
     own: bool
 
@@ -66,7 +66,7 @@ def reviews_page(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "may_decide": may_decide,
         "progress": item.progress(request) if may_decide else None,
-        "held": queue.held_by(readable, access.reviewer(principal)).count() if may_decide else 0,
+        "claimed": queue.claimed_by(readable, access.reviewer(principal)).count() if may_decide else 0,
         "person": ids.encode("user", principal.user.pk),
         "statuses": [str(status) for status in ReviewStatus],
         "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", filters.get("taskId", "")),
@@ -87,14 +87,14 @@ def _reviews_of_tab(reviews: ReviewQuerySet, show: str, principal: Principal) ->
         case "open":
             return reviews.filter(status=ReviewStatus.OPEN)
         case "mine":
-            return queue.held_by(reviews, access.reviewer(principal))
+            return queue.claimed_by(reviews, access.reviewer(principal))
         case "decided":
             return reviews.filter(status__in=DECIDED)
     return reviews
 
 
 def _page(
-    principal: Principal, list_request: ListRequest[ReviewQuery], reviews: ReviewQuerySet, order: pagination.Order
+    principal: Principal, list_request: ListRequest[ReviewQuery], reviews: ReviewQuerySet, order: pagination.SortOrder
 ) -> tuple[list[Review], Pagination]:
     try:
         matching = access.filtered(reviews, list_request.query, principal).defer("reasoning", "details", "explanation")
@@ -105,11 +105,11 @@ def _page(
         return [], Pagination(list_request.query.limit, 0, None, None)
 
 
-def _rows(principal: Principal, rows: list[Any]) -> list[Row]:
-    names, person_names, now = Names.of_rows(principal, rows), people(principal, rows), timezone.now()
+def _rows(principal: Principal, rows: list[Any]) -> list[ReviewListRow]:
+    names, person_names, now = ObjectNames.of_rows(principal, rows), people(principal, rows), timezone.now()
     administers = access.reviewer(principal).administers
     return [
-        Row(
+        ReviewListRow(
             row,
             names.task(row.task_id),
             names.grader(row.grader_id),

@@ -17,7 +17,7 @@ from autotune.core.errors import AutotuneError, Invalid
 from scores.models import Review
 from scores.reviews import access, decisions
 from scores.reviews.pages import desk, item
-from scores.reviews.pages.forms import DecisionForm
+from scores.reviews.pages.forms import ReviewDecisionForm
 from scores.reviews.pages.replies import by_script, replies
 
 
@@ -33,7 +33,7 @@ def decide(request: PageRequest, review_id: UUID) -> HttpResponseBase:
     """Decide on a review. After an error, show the review as it is now, with everything that was typed."""
     acting.concerns("reviews", "update", ids.encode("rev", review_id))
     pk, by = access.for_update(request.principal, review_id), access.reviewer(request.principal)
-    form = DecisionForm(request.POST)
+    form = ReviewDecisionForm(request.POST)
     if not form.is_valid():
         if by_script(request):
             detail = " ".join(str(error) for errors in form.errors.values() for error in errors)
@@ -53,7 +53,7 @@ def decide(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 
 
 def _review_page(
-    request: PageRequest, review_id: UUID, form: DecisionForm | None = None, status: int = 200
+    request: PageRequest, review_id: UUID, form: ReviewDecisionForm | None = None, status: int = 200
 ) -> HttpResponse:
     principal = request.principal
     rows = access.readable(principal).select_related("completion", "task").defer("details", "completion__metadata")

@@ -21,15 +21,15 @@ from autotune.core.errors import Invalid
 from autotune.core.pages import listing, sentences
 from scores.models import WorkflowRun
 from scores.results import failure_codes
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.states import RunStatus
 from scores.workflow_runs import queue_counts, retry_preview, retrying, runs
 from scores.workflow_runs.pages import words
 from scores.workflow_runs.pages.runs import filter_choices, filter_of
-from scores.workflow_runs.queue_counts import Letters
-from scores.workflow_runs.requests import RunQuery
-from scores.workflow_runs.retrying import Retried
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.queue_counts import DeadLetters
+from scores.workflow_runs.requests import WorkflowRunQuery
+from scores.workflow_runs.retrying import RetryResult
+from scores.workflow_runs.runs import WorkflowRunFilter
 
 EXAMPLES_AMONG = 100  # of the newest failures; the message of a code is that of the newest among them
 SHOWN_GRADERS = 6
@@ -37,7 +37,7 @@ FILTERS = ("code", "graderId", "taskId", "completionId")
 
 
 @dataclass(frozen=True, slots=True)
-class LettersRow:
+class DeadLettersRow:
     """One failure code: the last failure, what to change, who is responsible, and the graders of the runs."""
 
     code: str
@@ -47,7 +47,7 @@ class LettersRow:
     advice: str
     message: str
     example: WorkflowRun | None
-    graders: Sequence[tuple[Named, int]]
+    graders: Sequence[tuple[NamedObject, int]]
     graders_more: int
 
 
@@ -55,7 +55,7 @@ class LettersRow:
 def letters(request: PageRequest) -> HttpResponse:
     """Show the failed runs by code."""
     principal = request.principal
-    list_request = listing.read(request, RunQuery)
+    list_request = listing.read(request, WorkflowRunQuery)
     chosen = filter_of(principal, list_request)
     groups = queue_counts.dead_letters(runs.visible(principal), chosen)
     context = {
@@ -80,8 +80,8 @@ def retry(request: PageRequest) -> HttpResponseBase:
     """Show a preview of retrying the failed runs that match the filters; a POST retries them."""
     acting.concerns("workflow_runs", "update")
     principal = request.principal
-    list_request = listing.read(request, RunQuery, status="failed")
-    chosen = replace(RunFilter.of(list_request.query), status=None)
+    list_request = listing.read(request, WorkflowRunQuery, status="failed")
+    chosen = replace(WorkflowRunFilter.of(list_request.query), status=None)
     if list_request.faults or not chosen:
         raise Invalid.field("", "missing_field", "Choose failed runs by code, grader, task or completion.")
     runs.require_known(principal, chosen, "?")
@@ -107,8 +107,8 @@ def retry(request: PageRequest) -> HttpResponseBase:
     return render(request, "scores/workflow_runs/retry.html", context)
 
 
-def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> list[LettersRow]:
-    names = Names.of(principal, graders=queue_counts.graders_of(groups))
+def _rows(principal: Principal, groups: list[DeadLetters], chosen: WorkflowRunFilter) -> list[DeadLettersRow]:
+    names = ObjectNames.of(principal, graders=queue_counts.graders_of(groups))
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
     newest: dict[str, WorkflowRun] = {}
     for run in failed.order_by("-pk")[:EXAMPLES_AMONG]:
@@ -118,10 +118,10 @@ def _rows(principal: Principal, groups: list[Letters], chosen: RunFilter) -> lis
     return [_row(group, names, error_messages.get(group.code, ""), newest.get(group.code)) for group in groups]
 
 
-def _row(group: Letters, names: Names, message: str, example: WorkflowRun | None) -> LettersRow:
+def _row(group: DeadLetters, names: ObjectNames, message: str, example: WorkflowRun | None) -> DeadLettersRow:
     by_number = sorted(group.graders.items(), key=lambda grader_count: -grader_count[1])
     advice = failure_codes.advice(group.code)
-    return LettersRow(
+    return DeadLettersRow(
         group.code,
         group.number,
         group.last,
@@ -134,9 +134,9 @@ def _row(group: Letters, names: Names, message: str, example: WorkflowRun | None
     )
 
 
-def _filter_labels(principal: Principal, chosen: RunFilter) -> list[tuple[str, str]]:
+def _filter_labels(principal: Principal, chosen: WorkflowRunFilter) -> list[tuple[str, str]]:
     """Return the filters as pairs of a label and a text."""
-    names = Names.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
+    names = ObjectNames.of(principal, tasks=filter(None, [chosen.task]), graders=filter(None, [chosen.grader]))
     labels = [("Code", chosen.code or "")]
     if chosen.grader:
         labels.append(("Grader", names.grader(chosen.grader).text))
@@ -152,7 +152,7 @@ def _back(filters: dict[str, str]) -> str:
     return f"{reverse('workflow_runs_failed')}{'?' if rest else ''}{rest}"
 
 
-def _report(request: PageRequest, outcome: Retried) -> None:
+def _report(request: PageRequest, outcome: RetryResult) -> None:
     skipped_count = outcome.skipped.total()
     why = " ".join(retrying.REFUSALS[code] for code in sorted(outcome.skipped))
     messages.success(request, f"{outcome.retried:,} {'run is' if outcome.retried == 1 else 'runs are'} due again.")

@@ -14,14 +14,14 @@ from autotune.access.principal import Principal
 from autotune.access.views import find, find_for
 from autotune.core import ids
 from scores.models import Review, Score, WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.results import failure_codes, waiting_reasons
-from scores.results.names import Names
+from scores.results.names import ObjectNames
 from scores.reviews import access
 from scores.states import FINAL, RunStatus
 from scores.workflow_runs import cancelling, retrying, runs, steps
 from scores.workflow_runs.pages import words as run_words
-from scores.workflow_runs.steps import Step
+from scores.workflow_runs.steps import RunStep
 from tasks.models import Completion
 
 
@@ -29,7 +29,7 @@ from tasks.models import Completion
 class StepRow:
     """A step as the page shows it. `latency_ms`: from its start to its end."""
 
-    step: Step
+    step: RunStep
     words: str
     outcome: str
     tone: str
@@ -42,7 +42,7 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
     principal = request.principal
     row: WorkflowRun = find(runs.visible(principal), run_id, "workflow run")
     out = runs.shapes(principal, [row])[0]
-    names = Names.of_rows(principal, [row])
+    names = ObjectNames.of_rows(principal, [row])
     is_final = row.status in FINAL
     may_update = WorkflowRun.objects.allowed(principal, "update").filter(pk=run_id).exists()
     advice = failure_codes.advice(out.error.code) if out.error else ""
@@ -88,7 +88,7 @@ def cancel(request: PageRequest, run_id: UUID) -> HttpResponseBase:
     return redirect("workflow_run", run_id)
 
 
-def _all() -> RunQuerySet:
+def _all() -> WorkflowRunQuerySet:
     return WorkflowRun.objects.all()
 
 
@@ -98,7 +98,7 @@ def _review(principal: Principal, run_id: UUID) -> Review | None:
     return reviews.only("pk", "status").first()
 
 
-def _row(step: Step) -> StepRow:
+def _row(step: RunStep) -> StepRow:
     timed = step.started_at and step.ended_at
     latency = (step.ended_at - step.started_at).total_seconds() * 1000 if timed else None  # type: ignore[operator]
     return StepRow(

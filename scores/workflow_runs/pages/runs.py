@@ -21,16 +21,16 @@ from graders import responses as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble
 from scores.models import WorkflowRun
-from scores.querysets import RunQuerySet
+from scores.querysets import WorkflowRunQuerySet
 from scores.results import choices, failure_codes
-from scores.results.names import Named, Names
+from scores.results.names import NamedObject, ObjectNames
 from scores.states import RunStatus
 from scores.workflow_runs import queue_counts, runs
 from scores.workflow_runs.pages import words
-from scores.workflow_runs.queue_counts import Queue
-from scores.workflow_runs.requests import RunQuery
+from scores.workflow_runs.queue_counts import GraderQueue
+from scores.workflow_runs.requests import WorkflowRunQuery
 from scores.workflow_runs.responses import WorkflowRunOut
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.runs import WorkflowRunFilter
 from tasks.models import Task
 
 TABS = ("", "pending", "running", "sleeping", "waiting", "failed", "completed")
@@ -38,22 +38,22 @@ SHOWN_QUEUES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunListRow:
     """A run of the list."""
 
     run: WorkflowRun
     out: WorkflowRunOut
-    task: Named
-    grader: Named
+    task: NamedObject
+    grader: NamedObject
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class QueueRow:
-    """A grader's queue. `sees_all`: the reader sees everything about the grader, so also why its queue is held."""
+class GraderQueueRow:
+    """A grader's queue. `sees_all`: the reader sees everything about the grader, so also why its queue is paused."""
 
-    queue: Queue
-    grader: Named
+    queue: GraderQueue
+    grader: NamedObject
     status: str
     held_until: Any
     held_reason: str
@@ -65,7 +65,7 @@ class QueueRow:
 def runs_page(request: PageRequest) -> HttpResponse:
     """List the runs that match the filters, the newest first."""
     principal = request.principal
-    list_request = listing.read(request, RunQuery)
+    list_request = listing.read(request, WorkflowRunQuery)
     chosen = filter_of(principal, list_request)
     others = queue_counts.whatever_state(runs.visible(principal), chosen)
     failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
@@ -92,9 +92,9 @@ def runs_page(request: PageRequest) -> HttpResponse:
     )
 
 
-def filter_of(principal: Principal, list_request: ListRequest[RunQuery]) -> RunFilter:
+def filter_of(principal: Principal, list_request: ListRequest[WorkflowRunQuery]) -> WorkflowRunFilter:
     """Return the filter of the runs; an id that the reader cannot see is reported as a fault, and matches nothing."""
-    chosen = RunFilter.of(list_request.query)
+    chosen = WorkflowRunFilter.of(list_request.query)
     try:
         runs.require_known(principal, chosen, "?")
     except NotFound as exc:
@@ -116,14 +116,14 @@ def filter_choices(principal: Principal, list_request: ListRequest[Any]) -> dict
     }
 
 
-def _of_status(status: str | None, others: RunQuerySet, failed: RunQuerySet) -> RunQuerySet:
+def _of_status(status: str | None, others: WorkflowRunQuerySet, failed: WorkflowRunQuerySet) -> WorkflowRunQuerySet:
     if status == RunStatus.FAILED:
         return failed
     return others if status is None else others.filter(status=status)
 
 
 def _page(
-    principal: Principal, list_request: ListRequest[RunQuery], matching_runs: RunQuerySet
+    principal: Principal, list_request: ListRequest[WorkflowRunQuery], matching_runs: WorkflowRunQuerySet
 ) -> tuple[list[WorkflowRun], Pagination]:
     try:
         return pagination.page(
@@ -134,31 +134,31 @@ def _page(
         return [], Pagination(list_request.query.limit, 0, None, None)
 
 
-def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[Row]:
-    tasks = Names.of(principal, tasks={run.task_id for run in rows})
+def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Grader]) -> list[RunListRow]:
+    tasks = ObjectNames.of(principal, tasks={run.task_id for run in rows})
     names = replace(tasks, graders={pk: grader.name for pk, grader in graders.items()})
     return [
-        Row(run, out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
+        RunListRow(run, out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
         for run, out in zip(rows, runs.shapes(principal, rows), strict=True)
     ]
 
 
-def _queue_rows(principal: Principal, queues: list[Queue], graders: dict[UUID, Grader]) -> list[QueueRow]:
+def _queue_rows(principal: Principal, queues: list[GraderQueue], graders: dict[UUID, Grader]) -> list[GraderQueueRow]:
     return [_queue_row(principal, queue, graders.get(queue.grader_id)) for queue in queues]
 
 
-def _queue_row(principal: Principal, queue: Queue, grader: Grader | None) -> QueueRow:
-    name = Named(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
+def _queue_row(principal: Principal, queue: GraderQueue, grader: Grader | None) -> GraderQueueRow:
+    name = NamedObject(queue.grader_id, ids.encode("grader", queue.grader_id), grader.name if grader else "")
     if grader is None:
-        return QueueRow(queue, name, "", None, "", False, False)
+        return GraderQueueRow(queue, name, "", None, "", False, False)
     sees_all = grader_shapes.sees_all_of(grader, principal)
-    is_held = sees_all and grader.held_until is not None and grader.held_until > timezone.now()
-    return QueueRow(
+    is_paused = sees_all and grader.held_until is not None and grader.held_until > timezone.now()
+    return GraderQueueRow(
         queue,
         name,
         grader.status,
-        grader.held_until if is_held else None,
-        words.hold(grader.held_reason) if is_held else "",
+        grader.held_until if is_paused else None,
+        words.pause(grader.held_reason) if is_paused else "",
         sees_all and Trouble.CIRCUIT in grader.troubles,
         sees_all,
     )

@@ -5,7 +5,7 @@ from typing import Final
 from scores.engine import waits
 from scores.models import WorkflowRun
 from scores.results import failure_codes
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus, WaitKind
 from scores.workflow_runs import steps
 
 STEPS: Final = {
@@ -29,13 +29,13 @@ HOLDS: Final = {
     "unhealthy": "the grader reports that it is unhealthy",
 }
 RESTS: Final = {
-    steps.HOLD: "its grader is held",
+    steps.HOLD: "its grader is paused",
     steps.BACKOFF: "an attempt failed; it tries again",
     steps.NOT_BEFORE: "it is scheduled for later",
 }
 WAITS: Final = {
     **{name.value: rule.ended_by for name, rule in waits.WAITS.items()},
-    WaitsFor.GRADER.value: "its grader, which is held",
+    WaitKind.GRADER.value: "its grader, which is paused",
 }
 FAULTS: Final = {"grader": "the grader", "caller": "the submitter", "platform": "the platform"}
 
@@ -45,8 +45,8 @@ def step(name: str) -> str:
     return STEPS.get(name, name.replace("_", " ").capitalize())
 
 
-def hold(reason: str) -> str:
-    """Return the words for the reason why a grader is held."""
+def pause(reason: str) -> str:
+    """Return the words for the reason why a grader is paused."""
     return HOLDS.get(reason, reason.replace("_", " "))
 
 
@@ -60,10 +60,10 @@ def reason(run: WorkflowRun) -> str:
     match run.status:
         case RunStatus.SLEEPING:
             rest = RESTS.get(steps.current(run) or "", "")
-            why = run.error_code if steps.current(run) == steps.BACKOFF else _held(run)
+            why = run.error_code if steps.current(run) == steps.BACKOFF else _pause(run)
             return f"{rest} ({outcome(why)})" if why else rest
         case RunStatus.WAITING:
-            return f"for {WAITS.get(run.waits_for, WAITS[WaitsFor.CALLBACK.value])}"
+            return f"for {WAITS.get(run.waits_for, WAITS[WaitKind.CALLBACK.value])}"
     return ""
 
 
@@ -76,6 +76,6 @@ def tone(outcome: str | None) -> str:
     return "warn" if outcome in {*HOLDS, "accepted", "requested"} else ""
 
 
-def _held(run: WorkflowRun) -> str:
+def _pause(run: WorkflowRun) -> str:
     last = run.steps[-1] if run.steps else {}
     return str(last.get("o", "")) if last.get("s") == steps.HOLD else ""

@@ -9,7 +9,7 @@ from autotune.access.models import AuditEvent
 from autotune.access.models.audit import INSTALLATION
 from autotune.core import ids
 from graders.models import GraderCheck
-from tasks.api import TaskList
+from tasks.api import TasksView
 from tasks.models import Completion, Task
 from tests.factories import GraderFactory, TaskFactory, public
 from tests.scores.submitting import item
@@ -126,7 +126,7 @@ def test_an_unexpected_error_is_a_failed_event(api, events, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError
 
-    monkeypatch.setattr(TaskList, "get", broken)
+    monkeypatch.setattr(TasksView, "get", broken)
     assert api.get("/tasks").status_code == 500
     event = events.only()
     assert (event.outcome, event.status) == ("failed", 500)

@@ -5,7 +5,7 @@ import pytest
 from django.db import InternalError, OperationalError
 
 from autotune.access.audit import backlog, macs, trail
-from autotune.access.audit.backlog import Backlog
+from autotune.access.audit.backlog import AuditBacklog
 from tests.factories import TaskFactory, public
 from tests.support.concurrency import together, until
 
@@ -23,7 +23,7 @@ def task(api):
 @pytest.fixture
 def unwritten(monkeypatch):
     """The backlog of this test, without a thread."""
-    own_backlog = Backlog(lambda: trail.losses.add())
+    own_backlog = AuditBacklog(lambda: trail.losses.add())
     monkeypatch.setattr(own_backlog._loop, "wake", lambda: None)
     monkeypatch.setattr(backlog.connection, "close", lambda: None)  # it would close the test's transaction
     monkeypatch.setattr(trail, "unwritten", own_backlog)
@@ -121,14 +121,14 @@ def test_the_thread_survives_an_error_of_its_own():
     def lost():
         raise RuntimeError("nobody counts losses")
 
-    own_backlog = Backlog(lost)
+    own_backlog = AuditBacklog(lost)
     own_backlog.keep(lambda: 1 // 0, OperationalError("away"))
     own_backlog.keep(lambda: written.append(1), OperationalError("away"))
     until(lambda: written == [1] and not len(own_backlog))
 
 
 def test_the_thread_goes_on_with_events_that_come_after_it_has_written_all():
-    own_backlog, written = Backlog(lambda: None), []
+    own_backlog, written = AuditBacklog(lambda: None), []
     for number in range(3):
         own_backlog.keep(lambda number=number: written.append(number), OperationalError("away"))
         until(lambda: not len(own_backlog))
@@ -144,6 +144,6 @@ def test_the_thread_retries_until_the_database_is_back(monkeypatch):
             raise outcomes.pop()
         written.append(1)
 
-    own_backlog = Backlog(lambda: None)
+    own_backlog = AuditBacklog(lambda: None)
     own_backlog.keep(write, OperationalError("away"))
     until(lambda: written)

@@ -245,7 +245,7 @@ def test_sealers_at_the_same_time_make_one_chain_without_gaps(organization):
 def test_the_sealer_of_a_worker_seals_by_itself(organization, monkeypatch):
     monkeypatch.setattr(sealing_thread, "EVERY_S", 0.01)
     write(3, organization)
-    running = sealing_thread.Sealer()
+    running = sealing_thread.SealingThread()
     running.start()
     end = time.monotonic() + 20
     while AuditEvent.objects.filter(number=None).exists() and time.monotonic() < end:

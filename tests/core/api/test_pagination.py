@@ -9,12 +9,12 @@ from django.test import override_settings
 from autotune.access.models import Organization
 from autotune.core import ids
 from autotune.core.api import pagination
-from autotune.core.api.pagination import MAX_OFFSET, Order, PageQuery, page
+from autotune.core.api.pagination import MAX_OFFSET, PageQuery, SortOrder, page
 from autotune.core.errors import Invalid
 from autotune.core.pages import listing
 from tests.factories import OrganizationFactory, TaskFactory
 
-ORDER = Order("organizations", {"createdAt": "created_at", "name": "name", "suspended": "suspended", "id": "id"})
+ORDER = SortOrder("organizations", {"createdAt": "created_at", "name": "name", "suspended": "suspended", "id": "id"})
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 pytestmark = pytest.mark.django_db
@@ -154,7 +154,7 @@ def test_what_was_never_a_cursor_is_refused(cursor):
 
 def test_a_cursor_of_another_list_organization_or_sort_is_refused(rows):
     _, place = fetch(limit=5, sort="name")
-    other = Order("people", ORDER.fields)
+    other = SortOrder("people", ORDER.fields)
     assert fetch(sort="name", cursor=place.next_cursor)
     assert refusal(sort="name", cursor=place.next_cursor, order=other) == ("?cursor", "invalid_cursor")
     assert refusal(sort="name", cursor=place.next_cursor, owner="somebody") == ("?cursor", "invalid_cursor")

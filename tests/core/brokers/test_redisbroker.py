@@ -11,7 +11,7 @@ from autotune.core.brokers import redis_transport
 
 def test_the_addresses_of_redis_mean_our_transport():
     for scheme in ("redis", "rediss"):
-        assert Connection(f"{scheme}://127.0.0.1:1/0").get_transport_cls() is redis_transport.Transport
+        assert Connection(f"{scheme}://127.0.0.1:1/0").get_transport_cls() is redis_transport.RedisTransport
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def storage(settings, tmp_path):
     settings.EXPORT_SCRATCH = tmp_path / "scratch"
     settings.STORAGES = {
         **settings.STORAGES,
-        "exports": {"BACKEND": "exports.files.folder.Folder", "OPTIONS": {"location": str(folder)}},
+        "exports": {"BACKEND": "exports.files.folder.FolderStorage", "OPTIONS": {"location": str(folder)}},
     }
     return folder
 

@@ -59,7 +59,7 @@ def objects(service, settings):
     options = {"bucket_name": "exports", "location": "some/prefix", "endpoint_url": service, "region_name": "us-east-1"}
     settings.STORAGES = {
         **settings.STORAGES,
-        "exports": {"BACKEND": "exports.files.bucket.Bucket", "OPTIONS": {**options, **KEYS}},
+        "exports": {"BACKEND": "exports.files.bucket.BucketStorage", "OPTIONS": {**options, **KEYS}},
     }
     client = boto3.client(
         "s3", endpoint_url=service, region_name="us-east-1", aws_access_key_id="test-key",
@@ -131,7 +131,7 @@ def test_an_object_that_is_gone_and_a_service_that_is_away(api, scored, ask, run
     away = {**settings.STORAGES["exports"]["OPTIONS"], "endpoint_url": "http://127.0.0.1:9"}
     settings.STORAGES = {
         **settings.STORAGES,
-        "exports": {"BACKEND": "exports.files.bucket.Bucket", "OPTIONS": away},
+        "exports": {"BACKEND": "exports.files.bucket.BucketStorage", "OPTIONS": away},
     }
     waiting = run(ask())
     assert (waiting.status, waiting.failures) == ("pending", 1)

@@ -138,16 +138,16 @@ def test_a_download_that_breaks_off_is_no_whole_file(api, export, storage):
 
 def test_a_client_that_leaves_closes_the_file(api, export, monkeypatch):
     closed = []
-    from exports.files.folder import Folder
+    from exports.files.folder import FolderStorage
 
-    read_from = Folder.read_from
+    read_from = FolderStorage.read_from
 
     def watched(self, name, offset):
         file = read_from(self, name, offset)
         closed.append(file)
         return file
 
-    monkeypatch.setattr(Folder, "read_from", watched)
+    monkeypatch.setattr(FolderStorage, "read_from", watched)
     answer = download(api, export)
     next(iter(answer.streaming_content))
     answer.close()

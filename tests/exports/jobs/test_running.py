@@ -56,7 +56,7 @@ def test_a_claim_is_one_workers_alone(ask):
     assert (second.attempt, second.failures) == (first.attempt + 1, 1)
     assert claims.renew(second)
     assert not claims.renew(first)
-    with pytest.raises(claims.Lost):
+    with pytest.raises(claims.LeaseLost):
         claims.locked(first)
 
 

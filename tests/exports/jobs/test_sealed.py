@@ -7,7 +7,7 @@ import pytest
 
 from autotune.core import ids
 from exports.files import sealed
-from exports.files.sealed import CHUNK, Damaged, Sealer, opened, stored_offset
+from exports.files.sealed import CHUNK, DamagedFile, SealedFileWriter, opened, stored_offset
 
 KEY = bytes(range(32))
 SIZES = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 17]
@@ -15,7 +15,7 @@ SIZES = [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, 3 * CHUNK + 17]
 
 def seal(plain, file_id, pieces=1000):
     target = io.BytesIO()
-    sealer = Sealer(KEY, file_id, target)
+    sealer = SealedFileWriter(KEY, file_id, target)
     for start in range(0, len(plain), pieces):
         sealer.write(plain[start : start + pieces])
     sealer.close()
@@ -52,7 +52,7 @@ def test_a_changed_octet_is_found(place):
     plain, file_id = os.urandom(2 * CHUNK), ids.new()
     stored = bytearray(seal(plain, file_id))
     stored[place] ^= 1
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedFile):
         part(bytes(stored), file_id, len(plain), 0, len(plain))
 
 
@@ -60,9 +60,9 @@ def test_a_file_that_was_cut_off_at_a_chunk_is_found():
     plain, file_id = os.urandom(3 * CHUNK), ids.new()
     stored = seal(plain, file_id)
     shorter = stored[: 2 * sealed.SEALED_CHUNK]
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedFile):
         part(shorter, file_id, 3 * CHUNK, 0, 3 * CHUNK)
-    with pytest.raises(Damaged):  # also by somebody who can change what its size is said to be
+    with pytest.raises(DamagedFile):  # also by somebody who can change what its size is said to be
         part(shorter, file_id, 2 * CHUNK, 0, 2 * CHUNK)
 
 
@@ -71,7 +71,7 @@ def test_chunks_cannot_change_places():
     stored = seal(plain, file_id)
     one, two, rest = stored[: sealed.SEALED_CHUNK], stored[sealed.SEALED_CHUNK :][: sealed.SEALED_CHUNK], None
     rest = stored[2 * sealed.SEALED_CHUNK :]
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedFile):
         part(two + one + rest, file_id, len(plain), 0, len(plain))
 
 
@@ -79,7 +79,7 @@ def test_another_file_or_key_opens_nothing():
     plain, file_id = b"text", ids.new()
     stored = seal(plain, file_id)
     for key, other in ((KEY, ids.new()), (bytes(32), file_id)):
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedFile):
             part(stored, other, 4, 0, 4, key)
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.files.storage import storages
 
 from exports.files import storing
-from exports.files.folder import Folder
+from exports.files.folder import FolderStorage
 from exports.files.storing import StorageAway
 from exports.models import Export
 from exports.work import claims, running
@@ -23,7 +23,7 @@ def on_host(settings, tmp_path):
     def move(name):
         settings.STORAGES = {
             **settings.STORAGES,
-            "exports": {"BACKEND": "exports.files.folder.Folder", "OPTIONS": {"location": str(tmp_path / name)}},
+            "exports": {"BACKEND": "exports.files.folder.FolderStorage", "OPTIONS": {"location": str(tmp_path / name)}},
         }
 
     return move
@@ -86,7 +86,7 @@ def test_exports_from_before_folders_had_ids_can_still_be_downloaded(api, ask, r
 
 def test_processes_that_start_together_agree_on_the_id_of_the_folder(tmp_path):
     folder = str(tmp_path / "new")
-    names = together(*[lambda: Folder(folder).identity()] * 6)
+    names = together(*[lambda: FolderStorage(folder).identity()] * 6)
     assert len(set(names)) == 1
 
 
@@ -106,7 +106,7 @@ def test_c45_an_export_that_waits_for_space_reports_it(api, ask, run, scored, mo
     def full(*arguments):
         raise OSError(number, "no space")
 
-    monkeypatch.setattr(Folder, "_save", full)
+    monkeypatch.setattr(FolderStorage, "_save", full)
     export = run(ask())
     shown = api.get(f"/exports/{export.public_id}").json()["export"]
     assert (shown["status"], shown["error"]["code"]) == ("pending", "storage_full")
@@ -122,6 +122,6 @@ def test_an_export_that_waits_for_its_storage_reports_it(api, ask, run, scored, 
     def away(*arguments):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(Folder, "_save", away)
+    monkeypatch.setattr(FolderStorage, "_save", away)
     export = run(ask())
     assert api.get(f"/exports/{export.public_id}").json()["export"]["error"]["code"] == running.STORAGE_AWAY[0]

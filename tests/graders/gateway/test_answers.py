@@ -5,10 +5,10 @@ import json
 import pytest
 
 from graders.gateway import answers
-from graders.gateway.types import Capabilities, Health
-from graders.verdicts import Failure, Options, Verdict
+from graders.gateway.types import Capabilities, HealthReport
+from graders.verdicts import Failure, GraderOptions, Verdict
 
-ALL, NONE = Options(), Options(False, False)
+ALL, NONE = GraderOptions(), GraderOptions(False, False)
 
 
 def score(options=ALL, secrets=(), **members):
@@ -154,12 +154,14 @@ def test_health_says_what_the_grader_can_do():
         capabilities={"maxBatchSize": 100, "supportsDimensions": True, "supportsExplanations": False,
                       "supportsAsync": False, "avgLatencyMs": 80, "domains": ["code", "x" * 99], "other": 1},
     )  # fmt: skip
-    assert found == Health("healthy", "1.4.0", Capabilities(100, True, False, False, 80.0, ("code", "x" * 63 + "…")))
+    assert found == HealthReport(
+        "healthy", "1.4.0", Capabilities(100, True, False, False, 80.0, ("code", "x" * 63 + "…"))
+    )
 
 
 def test_health_needs_only_a_status():
-    assert health(status="degraded") == Health("degraded")
-    assert health(status="unhealthy", version=None, capabilities=None) == Health("unhealthy")
+    assert health(status="degraded") == HealthReport("degraded")
+    assert health(status="unhealthy", version=None, capabilities=None) == HealthReport("unhealthy")
 
 
 @pytest.mark.parametrize(

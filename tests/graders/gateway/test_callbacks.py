@@ -5,11 +5,11 @@ import json
 import pytest
 
 from graders.gateway import signing
-from graders.gateway.callbacks import UNAUTHORIZED, Attempt, judge
-from graders.gateway.types import Secret
+from graders.gateway.callbacks import UNAUTHORIZED, CallbackAttempt, judge
+from graders.gateway.types import SharedSecret
 from graders.verdicts import Verdict
 
-KEY = Secret("key_1", "atgs_" + "k" * 43)
+KEY = SharedSecret("key_1", "atgs_" + "k" * 43)
 NOW = 1_764_288_000
 GOOD = {"value": 0.5, "confidence": 1}
 
@@ -23,7 +23,7 @@ def attempt(**changes):
         "items": ("a", "b"),
         "kind": "batch",
     }
-    return Attempt(**(options | changes))
+    return CallbackAttempt(**(options | changes))
 
 
 def callback(known, members, **headers):

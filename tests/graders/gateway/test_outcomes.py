@@ -8,23 +8,23 @@ import pytest
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders.gateway import requests, signing
 from graders.gateway.outcomes import interpret, interpret_health
-from graders.gateway.types import CallbackAddress, GraderTarget, Health, Secret
-from graders.verdicts import Accepted, Item, Options, Verdict
+from graders.gateway.types import CallbackAddress, GraderTarget, HealthReport, SharedSecret
+from graders.verdicts import Acceptance, GraderItem, GraderOptions, Verdict
 
-CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
-PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)
+CURRENT = SharedSecret("key_new", "atgs_" + "n" * 43, current=True)
+PREVIOUS = SharedSecret("key_old", "atgs_" + "o" * 43, current=False)
 TARGET = GraderTarget("grdr_1", "https://grader.example", (CURRENT,))
 GRACE = GraderTarget("grdr_1", "https://grader.example", (PREVIOUS, CURRENT))
 NOW = 1_764_288_000.0
-ITEMS = [Item(f"comp_{n}", "task_1", "2+2?", "4") for n in range(3)]
+ITEMS = [GraderItem(f"comp_{n}", "task_1", "2+2?", "4") for n in range(3)]
 
 
 def score_call(target=TARGET, **options):
-    return requests.build_score(target, ITEMS[0], Options(), 1, now=NOW, **options)
+    return requests.build_score(target, ITEMS[0], GraderOptions(), 1, now=NOW, **options)
 
 
 def batch_call(count=3):
-    return requests.build_batch(TARGET, ITEMS[:count], Options(), 1, now=NOW)
+    return requests.build_batch(TARGET, ITEMS[:count], GraderOptions(), 1, now=NOW)
 
 
 def answer(
@@ -90,14 +90,14 @@ ACCEPTED = {"status": "accepted"}
 
 def later_call(count=1):
     build = requests.build_batch if count > 1 else lambda target, items, *rest, **more: score_call(**more)
-    return build(TARGET, ITEMS[:count], Options(), 1, callback=LATER)
+    return build(TARGET, ITEMS[:count], GraderOptions(), 1, callback=LATER)
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_202_accepts_every_item_of_the_call(count):
     call = later_call(count)
     outcome = interpret(call, TARGET, answer(call, 202, ACCEPTED), NOW)
-    assert outcome.verdicts == dict.fromkeys(call.items, Accepted())
+    assert outcome.verdicts == dict.fromkeys(call.items, Acceptance())
     assert outcome.key_id_verified == "key_new"
 
 
@@ -294,7 +294,7 @@ def test_health_counts_only_when_signed():
     call = requests.build_health(TARGET, now=NOW)
     body = b'{"status":"healthy","version":"2"}'
     outcome = interpret_health(call, TARGET, answer(call, members=body, at=NOW + 90), NOW)
-    assert (outcome.health, outcome.clock_skew_s) == (Health("healthy", "2"), 90.0)
+    assert (outcome.health, outcome.clock_skew_s) == (HealthReport("healthy", "2"), 90.0)
     outcome = interpret_health(call, TARGET, answer(call, members=body, signed=False), NOW)
     assert (outcome.health.code, outcome.key_id_verified) == ("missing_header", None)
     assert interpret_health(call, TARGET, answer(call, 503, body), NOW).health.code == "grader_unavailable"

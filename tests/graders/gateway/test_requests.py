@@ -8,23 +8,23 @@ from autotune_sdk.grader import protocol
 
 from autotune.core import ecmajson
 from graders.gateway import requests, signing
-from graders.gateway.types import CallbackAddress, GraderTarget, Secret
-from graders.verdicts import Item, Options
+from graders.gateway.types import CallbackAddress, GraderTarget, SharedSecret
+from graders.verdicts import GraderItem, GraderOptions
 
-CURRENT = Secret("key_new", "atgs_" + "n" * 43, current=True)
-PREVIOUS = Secret("key_old", "atgs_" + "o" * 43, current=False)
+CURRENT = SharedSecret("key_new", "atgs_" + "n" * 43, current=True)
+PREVIOUS = SharedSecret("key_old", "atgs_" + "o" * 43, current=False)
 TARGET = GraderTarget("grdr_1", "https://grader.example/v1", (CURRENT,), pins=("sha256//abc=",))
 NOW = 1_764_288_000.75
 
 
 def item(number=1, **changes):
-    return Item(
+    return GraderItem(
         **({"completion_id": f"comp_{number}", "task_id": "task_1", "prompt": "2+2?", "response": "4"} | changes)
     )
 
 
 def test_a_score_request_has_the_published_text():
-    call = requests.build_score(TARGET, item(), Options(), 1, now=NOW)
+    call = requests.build_score(TARGET, item(), GraderOptions(), 1, now=NOW)
     assert call.request.body.decode() == (
         f'{{"requestId":"{call.request_id}","completion":{{"id":"comp_1","taskId":"task_1","prompt":"2+2?","response":"4",'
         '"metadata":{}},"options":{"includeDimensions":true,"includeExplanation":true}}'
@@ -35,7 +35,9 @@ def test_a_score_request_has_the_published_text():
 
 def test_messages_stand_beside_the_prompt_and_metadata_is_kept():
     messages = [{"role": "user", "content": "é\n"}]
-    call = requests.build_score(TARGET, item(messages=messages, metadata={"b": 1.0, "2": 1, "1": None}), Options(), 1)
+    call = requests.build_score(
+        TARGET, item(messages=messages, metadata={"b": 1.0, "2": 1, "1": None}), GraderOptions(), 1
+    )
     text = call.request.body.decode()
     assert (
         '"prompt":"2+2?","messages":[{"role":"user","content":"é\\n"}],"response":"4","metadata":{"1":null,"2":1,"b":1}'
@@ -44,7 +46,7 @@ def test_messages_stand_beside_the_prompt_and_metadata_is_kept():
 
 
 def test_a_batch_lists_its_items_in_order_without_a_callback():
-    call = requests.build_batch(TARGET, [item(2), item(1)], Options(False, False), 3)
+    call = requests.build_batch(TARGET, [item(2), item(1)], GraderOptions(False, False), 3)
     body = json.loads(call.request.body)
     assert [entry["id"] for entry in body["completions"]] == ["comp_2", "comp_1"] == list(call.items)
     assert set(body) == {"requestId", "completions", "options"}
@@ -63,8 +65,8 @@ def test_an_address_for_a_later_answer_stands_at_the_end():
         '"callbackUrl":"https://autotune.example/api/v1/callbacks/t0-k_en","callbackExpiresAt":"2026-12-05T01:02:03.456Z"}'
     )
     for call in (
-        requests.build_score(TARGET, item(), Options(), 1, callback=LATER),
-        requests.build_batch(TARGET, [item()], Options(), 1, callback=LATER),
+        requests.build_score(TARGET, item(), GraderOptions(), 1, callback=LATER),
+        requests.build_batch(TARGET, [item()], GraderOptions(), 1, callback=LATER),
     ):
         text = call.request.body.decode()
         assert text.endswith(tail)
@@ -74,7 +76,7 @@ def test_an_address_for_a_later_answer_stands_at_the_end():
 
 
 def test_a_request_verifies_and_carries_its_hints():
-    call = requests.build_score(TARGET, item(), Options(), 4, now=NOW)
+    call = requests.build_score(TARGET, item(), GraderOptions(), 4, now=NOW)
     headers = dict(call.request.headers)
     verified = protocol.verify(call.request.headers, call.request.body, [CURRENT.value], now=NOW)
     assert verified.request_id == call.request_id
@@ -87,15 +89,15 @@ def test_a_request_verifies_and_carries_its_hints():
 
 
 def test_every_attempt_has_a_new_id():
-    calls = [requests.build_score(TARGET, item(), Options(), attempt) for attempt in range(1, 50)]
+    calls = [requests.build_score(TARGET, item(), GraderOptions(), attempt) for attempt in range(1, 50)]
     assert len({call.request_id for call in calls}) == len({call.signature for call in calls}) == 49
 
 
 def test_the_first_secret_signs_unless_another_is_given():
     target = GraderTarget("grdr_1", "https://grader.example", (PREVIOUS, CURRENT))
-    assert requests.build_score(target, item(), Options(), 1).key == PREVIOUS
+    assert requests.build_score(target, item(), GraderOptions(), 1).key == PREVIOUS
     assert target.current == CURRENT
-    assert requests.build_score(target, item(), Options(), 1, secret=target.current).key == CURRENT
+    assert requests.build_score(target, item(), GraderOptions(), 1, secret=target.current).key == CURRENT
 
 
 def test_health_is_signed_with_an_empty_body():
@@ -109,8 +111,8 @@ def test_health_is_signed_with_an_empty_body():
     ("build", "timeout_ms", "max_body"),
     [
         (lambda target: requests.build_health(target), 2_000, 64 << 10),
-        (lambda target: requests.build_score(target, item(), Options(), 1), 4_000, 1 << 20),
-        (lambda target: requests.build_batch(target, [item()], Options(), 1), 30_000, 8 << 20),
+        (lambda target: requests.build_score(target, item(), GraderOptions(), 1), 4_000, 1 << 20),
+        (lambda target: requests.build_batch(target, [item()], GraderOptions(), 1), 30_000, 8 << 20),
     ],
 )
 def test_each_kind_has_its_limits(build, timeout_ms, max_body):
@@ -121,8 +123,8 @@ def test_each_kind_has_its_limits(build, timeout_ms, max_body):
 
 def test_time_outs_stay_below_the_protocols():
     target = GraderTarget("grdr_1", "https://grader.example", (CURRENT,), timeout_ms=10**6, batch_timeout_ms=10**6)
-    assert requests.build_score(target, item(), Options(), 1).request.timeout_ms == 30_000
-    assert requests.build_batch(target, [item()], Options(), 1).request.timeout_ms == 120_000
+    assert requests.build_score(target, item(), GraderOptions(), 1).request.timeout_ms == 30_000
+    assert requests.build_batch(target, [item()], GraderOptions(), 1).request.timeout_ms == 120_000
 
 
 @pytest.mark.parametrize("text", ["a" * 1_000, "\x01" * 1_000, "😀" * 1_000, '"' * 1_000])
@@ -134,7 +136,7 @@ def test_batches_are_split_to_stay_below_the_size(text, metadata):
     assert [one for group in groups for one in group] == items
     assert len(groups) > 1
     for group in groups:
-        assert len(requests.build_batch(TARGET, group, Options(), 1).request.body) <= limit
+        assert len(requests.build_batch(TARGET, group, GraderOptions(), 1).request.body) <= limit
 
 
 def test_small_batches_stay_whole_and_a_large_item_stands_alone():

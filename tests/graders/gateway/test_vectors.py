@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from graders.gateway import answers, callbacks, signing
-from graders.gateway.types import Secret
-from graders.verdicts import Failure, Options
+from graders.gateway.types import SharedSecret
+from graders.verdicts import Failure, GraderOptions
 
 VECTORS = json.loads((Path(__file__).resolve().parents[3] / "docs/protocol/vectors.json").read_text())
 SECRETS = VECTORS["secrets"]
 ASKED = VECTORS["requested"]
-BOTH = Options(include_dimensions=True, include_explanation=True)
+BOTH = GraderOptions(include_dimensions=True, include_explanation=True)
 
 
 def cases(section):
@@ -29,7 +29,7 @@ def body_of(case):
 
 
 def active(case):
-    return [Secret(name, SECRETS[name], current=name == "current") for name in case["active_secrets"]]
+    return [SharedSecret(name, SECRETS[name], current=name == "current") for name in case["active_secrets"]]
 
 
 def headers_of(case):
@@ -70,7 +70,7 @@ def check(case, verify):
 @cases("verify_callback")
 def test_verify_callback(case):
     recorded = case["attempt"]
-    attempt = callbacks.Attempt(
+    attempt = callbacks.CallbackAttempt(
         request_id=recorded["request_id"],
         signature=recorded["request_signature"],
         state=recorded["state"],

@@ -29,8 +29,8 @@ def clock():
 def worker(grader, clock):
     """`worker('a')`: has asked for 16 calls, unless it wants another number."""
 
-    def make(holder="a", *, want=16):
-        made = Worker(grader, holder, clock)
+    def make(drain_id="a", *, want=16):
+        made = Worker(grader, drain_id, clock)
         made.ask(want)
         return made
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.guards.bucket import capacity, give_back, take
-from graders.guards.state import Bucket
+from graders.guards.state import TokenBucket
 
 
 @pytest.mark.parametrize(("rate", "holds"), [(1, 1), (6, 1), (60, 10), (600, 100), (10_000, 1_666)])
@@ -16,37 +16,37 @@ def test_a_bucket_holds_what_comes_in_ten_seconds_and_at_least_one(rate, holds):
 def test_a_new_bucket_has_a_seconds_worth():
     bucket, taken, more_at = take(None, 100, rate=600, now=0.0)
     assert (taken, more_at) == (10, 1.0)
-    assert bucket == Bucket(0.0, 0.0)
+    assert bucket == TokenBucket(0.0, 0.0)
 
 
 def test_tokens_that_are_there_are_all_granted_at_once():
-    assert take(Bucket(50.0, 0.0), 30, rate=600, now=0.0)[1:] == (30, None)
+    assert take(TokenBucket(50.0, 0.0), 30, rate=600, now=0.0)[1:] == (30, None)
 
 
 def test_who_lacks_some_hears_when_it_is_worth_asking_again():
-    _, taken, more_at = take(Bucket(4.0, 0.0), 30, rate=600, now=0.0)
+    _, taken, more_at = take(TokenBucket(4.0, 0.0), 30, rate=600, now=0.0)
     assert (taken, more_at) == (4, 1.0)
-    _, taken, more_at = take(Bucket(0.0, 0.0), 3, rate=600, now=0.0)
+    _, taken, more_at = take(TokenBucket(0.0, 0.0), 3, rate=600, now=0.0)
     assert (taken, more_at) == (0, pytest.approx(0.3))
 
 
 def test_at_a_low_rate_the_next_one_is_worth_asking_for():
-    assert take(Bucket(0.0, 0.0), 100, rate=6, now=0.0)[1:] == (0, 10.0)
+    assert take(TokenBucket(0.0, 0.0), 100, rate=6, now=0.0)[1:] == (0, 10.0)
 
 
 def test_tokens_given_back_can_be_taken_again_and_never_overflow():
-    bucket, _, _ = take(Bucket(100.0, 0.0), 60, rate=600, now=0.0)
+    bucket, _, _ = take(TokenBucket(100.0, 0.0), 60, rate=600, now=0.0)
     assert take(give_back(bucket, 50, rate=600), 90, rate=600, now=0.0)[1] == 90
     assert give_back(bucket, 500, rate=600).tokens == 100
     assert give_back(None, 5, rate=600) is None
 
 
 def test_a_lower_rate_holds_at_once():
-    assert take(Bucket(100.0, 0.0), 100, rate=60, now=0.0)[1] == 10
+    assert take(TokenBucket(100.0, 0.0), 100, rate=60, now=0.0)[1] == 10
 
 
 def test_a_clock_that_goes_back_brings_no_tokens():
-    bucket, _, _ = take(Bucket(0.0, 100.0), 5, rate=600, now=40.0)
+    bucket, _, _ = take(TokenBucket(0.0, 100.0), 5, rate=600, now=40.0)
     assert take(bucket, 5, rate=600, now=100.0)[1] == 0
 
 

@@ -16,16 +16,16 @@ def told(results):
     return [CallEvent(in_row, one == "g") for one in results for in_row in (False, True)]
 
 
-def judge(state, results, *, now=1_000.0, holder="a", alone=True):
-    return circuit.judge(state, told(results), holder=holder, alone=alone, lease_s=LEASE_S, now=now)
+def judge(state, results, *, now=1_000.0, drain_id="a", alone=True):
+    return circuit.judge(state, told(results), drain_id=drain_id, alone=alone, lease_s=LEASE_S, now=now)
 
 
 def open_circuit(now=1_000.0):
     return judge(Circuit(), "bbbbb", now=now)
 
 
-def half_open(now=1_010.0, holder="a"):
-    return circuit.probe(circuit.due(open_circuit(), now), holder, lease_s=LEASE_S, now=now)
+def half_open(now=1_010.0, drain_id="a"):
+    return circuit.begin_trial(circuit.due(open_circuit(), now), drain_id, lease_s=LEASE_S, now=now)
 
 
 def test_five_failures_in_a_row_open_it():
@@ -38,11 +38,11 @@ def test_a_good_answer_ends_a_row():
     assert judge(judge(Circuit(), "bbbb"), "gbbbb").phase == "closed"
 
 
-def test_a_row_goes_on_from_one_holder_to_the_next():
+def test_a_row_goes_on_from_one_drain_to_the_next():
     state = Circuit()
-    for holder in "abcd":
-        state = judge(state, "b", holder=holder, alone=False)
-    assert judge(state, "b", holder="e", alone=False).phase == "open"
+    for drain_id in "abcd":
+        state = judge(state, "b", drain_id=drain_id, alone=False)
+    assert judge(state, "b", drain_id="e", alone=False).phase == "open"
 
 
 def test_a_row_that_one_of_several_holders_saw_is_believed_after_a_second():
@@ -51,7 +51,7 @@ def test_a_row_that_one_of_several_holders_saw_is_believed_after_a_second():
     assert state.phase == "closed"
     assert judge(state, "b", alone=False, now=1_001.0).phase == "open"
     assert circuit.due(state, 1_001.0).phase == "open"
-    assert circuit.due(judge(state, "g", holder="b"), 1_001.0).phase == "closed"
+    assert circuit.due(judge(state, "g", drain_id="b"), 1_001.0).phase == "closed"
 
 
 def test_half_of_twenty_calls_within_a_minute_open_it():
@@ -91,20 +91,20 @@ def test_while_it_is_open_nothing_counts():
 
 def test_after_the_wait_one_holder_probes():
     assert circuit.due(open_circuit(), 1_009.9).phase == "open"
-    state = half_open(holder="a")
-    assert (state.phase, state.probe, state.probe_until) == ("half_open", "a", 1_010.0 + LEASE_S)
-    assert circuit.probe(state, "b", lease_s=LEASE_S, now=1_011.0).probe == "a"
+    state = half_open(drain_id="a")
+    assert (state.phase, state.trial_by, state.trial_until) == ("half_open", "a", 1_010.0 + LEASE_S)
+    assert circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_011.0).trial_by == "a"
 
 
 def test_the_probe_of_a_killed_holder_is_free_after_its_lease_although_it_was_asked_for_again():
-    state = circuit.probe(half_open(), "a", lease_s=LEASE_S, now=1_030.0)
-    assert circuit.probe(state, "b", lease_s=LEASE_S, now=1_010.0 + LEASE_S).probe == "b"
+    state = circuit.begin_trial(half_open(), "a", lease_s=LEASE_S, now=1_030.0)
+    assert circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_010.0 + LEASE_S).trial_by == "b"
 
 
 def test_a_holder_that_leaves_frees_the_probe_at_once():
     state = circuit.leave(half_open(), "a")
-    assert circuit.probe(state, "b", lease_s=LEASE_S, now=1_011.0).probe == "b"
-    assert circuit.leave(half_open(holder="b"), "a").probe == "b"
+    assert circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_011.0).trial_by == "b"
+    assert circuit.leave(half_open(drain_id="b"), "a").trial_by == "b"
 
 
 def test_three_good_probes_in_a_row_close_it():
@@ -115,14 +115,14 @@ def test_three_good_probes_in_a_row_close_it():
 
 def test_good_probes_count_on_with_the_next_holder():
     state = circuit.leave(judge(half_open(), "gg"), "a")
-    state = circuit.probe(state, "b", lease_s=LEASE_S, now=1_012.0)
-    assert judge(state, "g", holder="b") == Circuit()
+    state = circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_012.0)
+    assert judge(state, "g", drain_id="b") == Circuit()
 
 
 def test_answers_to_others_than_the_probing_holder_do_not_count():
     state = half_open()
-    assert judge(state, "ggg", holder="b") == state
-    assert judge(state, "bbb", holder="b") == state
+    assert judge(state, "ggg", drain_id="b") == state
+    assert judge(state, "bbb", drain_id="b") == state
 
 
 def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at_most():
@@ -131,7 +131,7 @@ def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at
     for _ in range(8):
         waits.append(state.wait_s)
         now = state.until
-        state = circuit.probe(circuit.due(state, now), "a", lease_s=LEASE_S, now=now)
+        state = circuit.begin_trial(circuit.due(state, now), "a", lease_s=LEASE_S, now=now)
         state = judge(state, "b", now=now)
         assert (state.phase, state.until) == ("open", now + state.wait_s)
     assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
@@ -140,7 +140,7 @@ def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at
 def test_once_closed_the_next_wait_is_a_short_one():
     state = judge(half_open(), "b", now=1_010.0)
     assert state.wait_s == 20
-    state = judge(circuit.probe(circuit.due(state, state.until), "a", lease_s=LEASE_S, now=state.until), "ggg")
+    state = judge(circuit.begin_trial(circuit.due(state, state.until), "a", lease_s=LEASE_S, now=state.until), "ggg")
     assert judge(state, "bbbbb", now=2_000.0).wait_s == 10
 
 

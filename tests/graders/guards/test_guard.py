@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from graders import pauses
-from graders.guards import Answered, circuit, slots
+from graders.guards import CallReport, circuit, slots
 from graders.models import Grader
 from graders.states import GraderStatus, Trouble
 
@@ -20,11 +20,11 @@ def row(grader):
 
 
 def good(number):
-    return Answered(ok=True, items=1, number=number)
+    return CallReport(ok=True, items=1, number=number)
 
 
 def failed(number):
-    return Answered(ok=False, items=1, number=number)
+    return CallReport(ok=False, items=1, number=number)
 
 
 def fails(worker, times=5):
@@ -87,7 +87,7 @@ def test_five_failures_open_the_circuit_hold_the_grader_and_degrade_it(grader, w
     assert row(grader) == (GraderStatus.ACTIVE, [], None, "")
     fails(one, 1)
     until = clock.now + timedelta(seconds=10)
-    assert (one.permit.slots, one.permit.hold_until, one.permit.hold_reason) == (0, until, pauses.CIRCUIT_OPEN)
+    assert (one.permit.slots, one.permit.pause_until, one.permit.pause_reason) == (0, until, pauses.CIRCUIT_OPEN)
     assert row(grader) == (GraderStatus.DEGRADED, [Trouble.CIRCUIT], until, pauses.CIRCUIT_OPEN)
     change = grader.status_changes.get()
     assert (change.current, "5 calls in a row failed" in change.reason) == ("degraded", True)
@@ -98,19 +98,19 @@ def test_all_workers_hear_that_it_is_open(worker, clock):
     fails(one, 5)
     fails(two, 1)
     until = clock.now + timedelta(seconds=10)
-    assert two.permit.hold_until == until
-    assert one.ask().hold_until == until
-    assert worker("c").permit.hold_until == until
+    assert two.permit.pause_until == until
+    assert one.ask().pause_until == until
+    assert worker("c").permit.pause_until == until
 
 
 def test_after_the_wait_one_worker_probes_with_one_call_of_one_item(worker, clock):
     one, two = worker("a"), worker("b", want=0)
     fails(one)
     clock.passes(10)
-    assert (one.ask().probing, one.permit.slots, one.permit.batch, one.permit.hold_until) == (True, 1, 1, None)
-    assert (two.ask().probing, two.permit.slots) == (False, 0)
-    assert two.permit.hold_until == clock.now + timedelta(seconds=2)
-    assert one.ask().probing
+    assert (one.ask().is_trial, one.permit.slots, one.permit.batch, one.permit.pause_until) == (True, 1, 1, None)
+    assert (two.ask().is_trial, two.permit.slots) == (False, 0)
+    assert two.permit.pause_until == clock.now + timedelta(seconds=2)
+    assert one.ask().is_trial
 
 
 def test_three_good_probes_close_it_and_the_grader_is_active_again(grader, worker, clock):
@@ -120,7 +120,7 @@ def test_three_good_probes_close_it_and_the_grader_is_active_again(grader, worke
     one.ask()
     assert [one.calls("g"), one.calls("g")] == [None, None]
     permit = one.calls("g")
-    assert (permit.probing, permit.slots, permit.batch) == (False, 16, 100)
+    assert (permit.is_trial, permit.slots, permit.batch) == (False, 16, 100)
     assert row(grader) == (GraderStatus.ACTIVE, [], None, "")
     assert [change.current for change in grader.status_changes.order_by("id")] == ["degraded", "active"]
 
@@ -129,12 +129,12 @@ def test_a_probe_that_fails_doubles_the_wait(grader, worker, clock):
     one = worker("a")
     fails(one)
     for wait in (20, 40, 80, 160, 300, 300):
-        clock.now = one.permit.hold_until
-        assert one.ask().probing
+        clock.now = one.permit.pause_until
+        assert one.ask().is_trial
         clock.passes(4)
-        assert one.calls("b").hold_until == clock.now + timedelta(seconds=wait)
+        assert one.calls("b").pause_until == clock.now + timedelta(seconds=wait)
     assert row(grader)[:2] == (GraderStatus.DEGRADED, [Trouble.CIRCUIT])
-    assert grader.held_until == one.permit.hold_until
+    assert grader.held_until == one.permit.pause_until
 
 
 def test_the_probe_of_a_killed_worker_is_another_ones_after_the_longest_call(grader, worker, clock):
@@ -142,21 +142,21 @@ def test_the_probe_of_a_killed_worker_is_another_ones_after_the_longest_call(gra
     fails(one, 5)
     fails(two, 1)
     clock.passes(10)
-    assert one.ask().probing
+    assert one.ask().is_trial
     clock.passes(grader.batch_timeout_ms / 1_000 + 4.9)
-    assert not two.ask().probing
+    assert not two.ask().is_trial
     clock.passes(0.2)
-    assert two.ask().probing
+    assert two.ask().is_trial
 
 
 def test_a_worker_that_has_nothing_to_send_leaves_the_probe(worker, clock):
     one, two = worker("a"), worker("b", want=0)
     fails(one)
     clock.passes(10)
-    assert one.ask().probing
-    assert not two.ask().probing
+    assert one.ask().is_trial
+    assert not two.ask().is_trial
     one.ask(want=0)
-    assert two.ask().probing
+    assert two.ask().is_trial
 
 
 def test_answers_to_calls_from_before_it_opened_do_not_count_as_probes(worker, clock):
@@ -166,7 +166,7 @@ def test_answers_to_calls_from_before_it_opened_do_not_count_as_probes(worker, c
     clock.passes(10)
     assert one.ask().slots == 1
     one.note(failed(late[5]))
-    assert one.ask().probing
+    assert one.ask().is_trial
 
 
 def test_a_failing_fifth_of_calls_never_opens_it_however_its_answers_come(grader, worker, clock):
@@ -182,7 +182,7 @@ def test_a_failing_fifth_of_calls_never_opens_it_however_its_answers_come(grader
             one.note(*(failed(number) for number, bad in numbers if bad))
             clock.passes(0.05)
             one.note(*(good(number) for number, bad in numbers if not bad))
-            assert one.permit.hold_until is None
+            assert one.permit.pause_until is None
         workers.append(workers.pop(0))
     assert row(grader)[0] == GraderStatus.ACTIVE
 

@@ -9,23 +9,34 @@ from django.db import connection
 
 from autotune.core import redis
 from graders.guards import bucket
-from graders.guards.state import NOTHING, Batch, Bucket, Circuit, Holder, State, decode, encode, from_row, to_row
+from graders.guards.state import (
+    NOTHING,
+    BatchSize,
+    CallingDrain,
+    Circuit,
+    GuardState,
+    TokenBucket,
+    decode,
+    encode,
+    from_row,
+    to_row,
+)
 from graders.models import Grader, GraderGuard
 from graders.states import GraderStatus, Trouble
 from tests.factories import GraderFactory
 from tests.graders.guards.workers import Worker
 from tests.support.concurrency import together, until
 
-FULL = State(
+FULL = GuardState(
     at=1_000.0,
     circuit=Circuit(phase="half_open", row=2, window=((995.0, 3, 1),), until=1_010.5, wait_s=20.0, probe="a"),
-    batch=Batch(50, 3),
-    bucket=Bucket(3.5, 999.0),
-    holders={"a": Holder(1_015.0, 16, 8)},
+    batch=BatchSize(50, 3),
+    bucket=TokenBucket(3.5, 999.0),
+    drains={"a": CallingDrain(1_015.0, 16, 8)},
 )
 
 
-@pytest.mark.parametrize("state", [FULL, State(at=1_000.0)], ids=["full", "plain"])
+@pytest.mark.parametrize("state", [FULL, GuardState(at=1_000.0)], ids=["full", "plain"])
 def test_a_state_is_read_as_it_was_written(state):
     assert decode(encode(state), 1_001.0) == state
     assert from_row(json.loads(json.dumps(to_row(state))), 1_001.0) == state
@@ -36,7 +47,7 @@ def test_what_is_not_a_state_says_nothing(text):
     assert decode(text, 1_001.0) is NOTHING
 
 
-@pytest.mark.parametrize("row", [{}, [], None, {"at": 1_000, "holders": []}], ids=str)
+@pytest.mark.parametrize("row", [{}, [], None, {"at": 1_000, "drains": []}], ids=str)
 def test_a_row_that_is_not_a_state_says_nothing(row):
     assert from_row(row, 1_001.0) == NOTHING
 
@@ -81,7 +92,7 @@ class TestManyWriters:
         grader = GraderFactory()
         crowd = workers(grader, clock, 4)
         together(*(lambda worker=worker: worker.calls("b") for worker in crowd))
-        assert crowd[0].calls("b").hold_until is not None
+        assert crowd[0].calls("b").pause_until is not None
 
     def test_one_probes(self, clock):
         grader = GraderFactory()
@@ -89,7 +100,7 @@ class TestManyWriters:
         clock.passes(10)
         crowd = workers(grader, clock, 6)
         permits = together(*(lambda worker=worker: worker.ask() for worker in crowd))
-        assert sorted(permit.probing for permit in permits) == [False] * 5 + [True]
+        assert sorted(permit.is_trial for permit in permits) == [False] * 5 + [True]
         assert sum(permit.slots for permit in permits) == 1
 
 
@@ -107,7 +118,7 @@ class TestWhenRedisForgets:
         own_redis.flush()
         clock.passes(5)
         other = worker("b")
-        assert (other.permit.probing, other.permit.slots) == (True, 1)
+        assert (other.permit.is_trial, other.permit.slots) == (True, 1)
         grader.refresh_from_db()
         assert grader.troubles == [Trouble.CIRCUIT]
         other.calls("ggg")
@@ -148,7 +159,7 @@ class TestWhenRedisIsAway:
         one.calls("bbbbb")
         own_redis.start()
         clock.passes(10)
-        assert one.ask().probing
+        assert one.ask().is_trial
         one.calls("ggg")
         grader.refresh_from_db()
         assert (grader.troubles, grader.held_until) == ([], None)

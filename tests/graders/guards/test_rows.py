@@ -5,16 +5,16 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graders.guards import Answered
-from graders.guards.rows import MAX_WAITING, Rows
+from graders.guards import CallReport
+from graders.guards.rows import MAX_WAITING, CallSequence
 
 
 def bad(number):
-    return Answered(ok=False, items=1, number=number)
+    return CallReport(ok=False, items=1, number=number)
 
 
 def good(number):
-    return Answered(ok=True, items=1, number=number)
+    return CallReport(ok=True, items=1, number=number)
 
 
 def in_row(told):
@@ -26,7 +26,7 @@ def at_once(told):
 
 
 def sending(count):
-    rows = Rows()
+    rows = CallSequence()
     assert [rows.sent() for _ in range(count)] == list(range(1, count + 1))
     return rows
 
@@ -39,7 +39,7 @@ def test_bad_answers_that_overtake_good_ones_are_no_row():
 
 
 def test_who_gives_no_number_is_heard_in_the_order_of_the_answers():
-    told = Rows().hear([bad(0), good(0), bad(0)])
+    told = CallSequence().hear([bad(0), good(0), bad(0)])
     assert (at_once(told), in_row(told)) == ("bgb", "bgb")
 
 

@@ -1,22 +1,22 @@
-"""Concurrency is shared: fair, never more than the limit, and what a killed holder had comes back."""
+"""Concurrency is shared: fair, never more than the limit, and what a killed drain had comes back."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from graders.guards.slots import LEASE_S, live, renew, shares
-from graders.guards.state import Holder
+from graders.guards.state import CallingDrain
 
 
 class Holding:
-    """Holders that call a grader of `limit`, each with the calls that it has out."""
+    """Drains that call a grader of `limit`, each with the calls that it has out."""
 
     def __init__(self, limit):
-        self.limit, self.now, self.holders, self.may, self.out = limit, 0.0, {}, {}, {}
+        self.limit, self.now, self.drains, self.may, self.out = limit, 0.0, {}, {}, {}
 
     def ask(self, name, want):
-        self.holders, self.may[name] = renew(
-            self.holders, name, want=want, out=self.out.get(name, 0), limit=self.limit, now=self.now
+        self.drains, self.may[name] = renew(
+            self.drains, name, want=want, out=self.out.get(name, 0), limit=self.limit, now=self.now
         )
         return self.may[name]
 
@@ -61,7 +61,7 @@ def test_with_more_holders_than_slots_some_have_none():
 def test_who_wants_nothing_and_has_nothing_out_holds_nothing(sixteen):
     sixteen.ask("a", 16)
     sixteen.ask("a", 0)
-    assert sixteen.holders == {}
+    assert sixteen.drains == {}
 
 
 def test_what_a_killed_holder_had_comes_back_after_its_lease(sixteen):
@@ -70,7 +70,7 @@ def test_what_a_killed_holder_had_comes_back_after_its_lease(sixteen):
     assert sixteen.ask("b", 16) == 0
     sixteen.now = LEASE_S
     assert sixteen.ask("b", 16) == 16
-    assert set(sixteen.holders) == {"b"}
+    assert set(sixteen.drains) == {"b"}
 
 
 @given(
@@ -93,18 +93,18 @@ moves = st.lists(
 
 @given(moves=moves, limit=st.integers(1, 16))
 def test_calls_that_are_out_never_exceed_the_limit(moves, limit):
-    """Holders that renew within their lease, in any order, with calls that end when they like."""
+    """Drains that renew within their lease, in any order, with calls that end when they like."""
     world = Holding(limit)
     for name, move, number in moves:
         if move == "ask":
             world.ask(name, number)
-        elif move == "fill" and name in live(world.holders, "", world.now):
+        elif move == "fill" and name in live(world.drains, "", world.now):
             world.fill(name)
         elif move == "end":
             world.out[name] = max(0, world.out.get(name, 0) - number)
         else:
-            for each in list(world.holders):
-                world.ask(each, world.holders[each].want)
+            for each in list(world.drains):
+                world.ask(each, world.drains[each].want)
             world.now += number % 15
         assert sum(world.out.values()) <= limit
 
@@ -116,7 +116,7 @@ def test_calls_that_are_out_never_exceed_the_limit(moves, limit):
 def test_after_three_rounds_all_have_their_share_whatever_was_held_before(before, limit):
     """A round makes all known, one more takes back what some have too much, and one gives it to the others."""
     world = Holding(limit)
-    world.holders = {name: Holder(LEASE_S, want, held) for name, (want, held) in before.items()}
+    world.drains = {name: CallingDrain(LEASE_S, want, held) for name, (want, held) in before.items()}
     for _ in range(3):
         may = {name: world.ask(name, limit) for name in "abcd"}
     assert may == shares(dict.fromkeys("abcd", limit), limit)

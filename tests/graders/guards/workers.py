@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from graders.guards import Answered, Guard
+from graders.guards import CallReport, Guard
 from graders.models import Grader
 
 
@@ -20,9 +20,9 @@ class Clock:
 class Worker:
     """One drain's guard, and a hand that moves it: `ask`, `note`, `calls`."""
 
-    def __init__(self, grader, holder, clock):
-        self.grader, self.holder, self.clock = grader, holder, clock
-        self.guard = Guard(grader, holder)
+    def __init__(self, grader, drain_id, clock):
+        self.grader, self.drain_id, self.clock = grader, drain_id, clock
+        self.guard = Guard(grader, drain_id)
         self.permit = None
 
     def ask(self, want=16):
@@ -39,5 +39,5 @@ class Worker:
         """Calls that went out together and ended in this order: 'g' good, 'b' bad."""
         numbers = [self.guard.sent() for _ in results]
         return self.note(
-            *(Answered(one == "g", items, shrink, number) for one, number in zip(results, numbers, strict=True))
+            *(CallReport(one == "g", items, shrink, number) for one, number in zip(results, numbers, strict=True))
         )

@@ -15,7 +15,7 @@ def storage(settings, tmp_path):
     settings.STORAGES = {
         **settings.STORAGES,
         "exports": {
-            "BACKEND": "exports.files.folder.Folder",
+            "BACKEND": "exports.files.folder.FolderStorage",
             "OPTIONS": {"location": str(tmp_path / "exports")},
         },
     }

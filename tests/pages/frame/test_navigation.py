@@ -59,7 +59,12 @@ def test_the_nearest_place_above_a_page_is_the_current_one():
 
 
 def test_a_page_that_is_not_there_is_left_out(monkeypatch):
-    places = {"": (navigation.Place("Overview", "home", "home"), navigation.Place("Nowhere", "nowhere", "home"))}
+    places = {
+        "": (
+            navigation.NavigationEntry("Overview", "home", "home"),
+            navigation.NavigationEntry("Nowhere", "nowhere", "home"),
+        )
+    }
     monkeypatch.setattr(navigation, "PLACES", places)
     assert labels(navigation.sections(principal("admin"), "/")) == ["Overview"]
 

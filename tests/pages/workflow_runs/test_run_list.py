@@ -10,7 +10,7 @@ from autotune.core import ids
 from graders.models import Grader
 from scores.models import WorkflowRun
 from scores.workflow_runs import queue_counts
-from scores.workflow_runs.runs import RunFilter
+from scores.workflow_runs.runs import WorkflowRunFilter
 from tests.factories import (
     GraderFactory,
     RunFactory,
@@ -149,7 +149,7 @@ def test_counts_stop_at_their_bound(world):
         run(world)
     found = queue_counts.counted(WorkflowRun.objects.all(), most=2)
     assert (found.number, str(found)) == (2, "2+")
-    assert not RunFilter()
+    assert not WorkflowRunFilter()
 
 
 def test_the_stranger_goes_to_the_login(client, db):

@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from scores.engine import recording, sweep
-from scores.engine.materials import Facts
-from scores.engine.statements import Saved
+from scores.engine.materials import TaskFactsCache
+from scores.engine.statements import SavedRun
 from scores.models import Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.support.calling_back import call_back, told
@@ -67,10 +67,10 @@ def test_of_two_results_at_once_one_is_recorded(request_):
 
 
 def test_of_a_callback_and_a_cancel_one_wins(request_, run):
-    saved = Saved(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)
+    saved = SavedRun(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)
     reply, failed = together(
         lambda: told(call_back(request_, said(request_))),
-        lambda: recording.fail([saved], "cancelled", "The run was cancelled.", Facts(), step="cancel"),
+        lambda: recording.fail([saved], "cancelled", "The run was cancelled.", TaskFactsCache(), step="cancel"),
     )
     run.refresh_from_db()
     if failed:

@@ -10,10 +10,10 @@ from graders.verdicts import Failure, Verdict
 from scores.callbacks import model_calls
 from scores.callbacks.model_calls import ModelEnd
 from scores.engine import recording, sweep, waits
-from scores.engine.call_results import PostponedRun, Results
-from scores.engine.materials import Facts
+from scores.engine.call_results import CallResults, PostponedRun
+from scores.engine.materials import TaskFactsCache
 from scores.models import Review, Reward, Score, WorkflowRun
-from scores.states import WaitsFor
+from scores.states import WaitKind
 from scores.workflow_runs import cancelling, steps
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.support.results import Bench, claim, missed
@@ -32,8 +32,8 @@ def wait(bench, run, *, ago=HOUR):
     """The run waits for a model since `ago`, as a drain saves it; the claim under which it waits."""
     claimed = claim(run)
     until = database_now() - ago + waits.MODEL_FOR
-    postponed = PostponedRun(claimed, WaitsFor.MODEL, until, "accepted", database_now() - ago)
-    recording.save(bench.grader.pk, bench.grader.version_id, Results(accepted=[postponed]), Facts())
+    postponed = PostponedRun(claimed, WaitKind.MODEL, until, "accepted", database_now() - ago)
+    recording.save(bench.grader.pk, bench.grader.version_id, CallResults(accepted=[postponed]), TaskFactsCache())
     run.refresh_from_db()
     assert (run.status, run.waits_for, run.wake_at) == ("waiting", "model", until)
     return claimed

@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from autotune.core import ids
 from scores.engine import settling
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.models import Reward, Score
 from tasks.models import Task, TaskVersion
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
@@ -38,7 +38,7 @@ def panel(use_calibration, values, **task):
 
 
 def settled(completion):
-    settling.settle({completion.pk}, Facts())
+    settling.settle({completion.pk}, TaskFactsCache())
     return Reward.objects.values_list("value", "uncalibrated_value").get()
 
 
@@ -104,7 +104,7 @@ def test_the_task_is_read_only_if_a_score_is_calibrated():
     for value in (None, 0.6):
         calibrated(scores[0], value, None if value is None else MAP)
         with CaptureQueriesContext(connection) as queries:
-            settling.settle({completion.pk}, Facts())
+            settling.settle({completion.pk}, TaskFactsCache())
         reads.append(sum("use_calibration" in query["sql"] for query in queries))
     assert reads == [0, 1]
 

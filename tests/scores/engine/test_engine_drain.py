@@ -194,7 +194,7 @@ def test_slots_come_back_from_a_drain_that_broke_off(single, single_task, drain,
     assert share(single) == 2
 
 
-@pytest.mark.parametrize("end", ["stopped", "held"])
+@pytest.mark.parametrize("end", ["stopped", "paused"])
 def test_a_drain_that_may_send_no_more_keeps_its_slots_until_its_calls_have_ended(
     single, single_task, fake, watched, end
 ):
@@ -206,8 +206,8 @@ def test_a_drain_that_may_send_no_more_keeps_its_slots_until_its_calls_have_ende
         if len(fake.calls) < 2:
             return False
         if len(shares) < 3:
-            if end == "held" and not shares:
-                work.pace._hold(database_now() + timedelta(seconds=60), pauses.RATE_LIMITED)
+            if end == "paused" and not shares:
+                work.pace._extend_pause(database_now() + timedelta(seconds=60), pauses.RATE_LIMITED)
             shares.append(share(single))
             if len(shares) == 3:
                 fake.gate.set()

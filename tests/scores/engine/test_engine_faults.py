@@ -8,11 +8,11 @@ from django.db import OperationalError
 from autotune.core.clock import database_now
 from autotune.core.outbound import engine
 from scores.engine import claims, recording, sweep
-from scores.engine.call_results import PostponedRun, Results
-from scores.engine.materials import Facts
+from scores.engine.call_results import CallResults, PostponedRun
+from scores.engine.materials import TaskFactsCache
 from scores.models import Review, Score, WorkflowRun
 from scores.reviews import opening
-from scores.states import WaitsFor
+from scores.states import WaitKind
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 from tests.support.concurrency import aside
 from tests.support.results import claim, judged, state
@@ -47,11 +47,11 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
     grader = task.version.members.get().grader
     held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda one: one.run_id)
     until = database_now() + timedelta(days=1)
-    accepted = Results(accepted=[PostponedRun(one, WaitsFor.CALLBACK, until, "accepted") for one in held])
+    accepted = CallResults(accepted=[PostponedRun(one, WaitKind.CALLBACK, until, "accepted") for one in held])
     rivals = []
 
     def open_after_a_rival_came(*args):
-        rivals.append(aside(lambda: recording.save(grader.pk, grader.version_id, accepted, Facts())))
+        rivals.append(aside(lambda: recording.save(grader.pk, grader.version_id, accepted, TaskFactsCache())))
         return opened(*args)
 
     opened = opening.open
@@ -60,7 +60,7 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
         judged(held[0], confidence=0.1, version_id=task.version_id),
         judged(held[1], confidence=0.9, version_id=task.version_id),
     ]
-    assert len(recording.save_callback(grader.pk, grader.version_id, verdicts, [], Facts())) == 2
+    assert len(recording.save_callback(grader.pk, grader.version_id, verdicts, [], TaskFactsCache())) == 2
     rivals[0].result(10)
     assert set(WorkflowRun.objects.values_list("status", "waits_for")) == {("completed", ""), ("waiting", "review")}
 
@@ -74,7 +74,7 @@ def test_a_run_that_went_to_a_reviewer_meanwhile_is_not_ended_by_the_sweep(db, m
 
     def the_callback_comes_first(*args, **more):
         doubtful = judged(held, confidence=0.1, version_id=task.version_id)
-        recording.save_callback(grader.pk, grader.version_id, [doubtful], [], Facts())
+        recording.save_callback(grader.pk, grader.version_id, [doubtful], [], TaskFactsCache())
         return fail(*args, **more)
 
     monkeypatch.setattr(recording, "fail", the_callback_comes_first)
@@ -89,7 +89,7 @@ def test_of_two_verdicts_on_one_run_in_a_group_the_first_counts(db):
     run = runs_of(task, 1)[0]
     held = claim(run)
     both = [judged(held, value, version_id=task.version_id) for value in (0.25, 0.75)]
-    recording.save(grader.pk, grader.version_id, Results(both), Facts())
+    recording.save(grader.pk, grader.version_id, CallResults(both), TaskFactsCache())
     assert (state(run)[0], Score.objects.get().value) == ("completed", 0.25)
 
 

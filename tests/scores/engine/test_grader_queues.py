@@ -16,7 +16,7 @@ def test_pending_runs_are_counted_and_the_oldest_of_any_priority_tells_since_whe
     RunFactory(completion=completion, created_at=old, priority=min(Priority.values))
     RunFactory(completion=completion, created_at=now, priority=max(Priority.values))
     RunFactory(completion=completion, created_at=old - timedelta(hours=1), status="completed")
-    assert queued_runs.of([grader.pk]) == {grader.pk: queued_runs.Queue(2, old)}
+    assert queued_runs.of([grader.pk]) == {grader.pk: queued_runs.QueuedRuns(2, old)}
 
 
 def test_all_graders_take_three_queries_at_most(db, django_assert_max_num_queries):

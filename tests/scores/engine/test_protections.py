@@ -57,7 +57,7 @@ def test_retry_after_holds_the_grader_and_all_that_is_due_for_it(single, single_
 
 def test_a_held_grader_is_not_called_until_its_time_has_come(single, single_task, fake, drain):
     runs_of(single_task, 3)
-    pauses.hold(single.pk, database_now() + timedelta(seconds=60), pauses.UNHEALTHY)
+    pauses.pause(single.pk, database_now() + timedelta(seconds=60), pauses.UNHEALTHY)
     assert sweep.due_graders(database_now()) == []
     drain(single)
     assert (fake.calls, statuses()) == ([], ["sleeping"] * 3)
@@ -71,7 +71,7 @@ def test_a_held_grader_is_not_called_until_its_time_has_come(single, single_task
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_a_wake_up_for_a_held_grader_lets_its_work_sleep(single, single_task, fake):
     runs_of(single_task, 2)
-    pauses.hold(single.pk, database_now() + timedelta(seconds=60), pauses.CIRCUIT_OPEN)
+    pauses.pause(single.pk, database_now() + timedelta(seconds=60), pauses.CIRCUIT_OPEN)
     drains.drain(single.pk)
     assert (fake.calls, statuses()) == ([], ["sleeping"] * 2)
     (step,) = WorkflowRun.objects.first().steps
@@ -165,7 +165,7 @@ def test_the_head_of_what_is_due_sleeps_and_the_rest_stays_behind_it(single, sin
 
 def test_what_sleeps_for_a_grader_wakes_when_its_hold_is_ended_before_its_time(single, single_task, fake, drain):
     runs_of(single_task, 3)
-    pauses.hold(single.pk, database_now() + timedelta(minutes=6), pauses.UNHEALTHY)
+    pauses.pause(single.pk, database_now() + timedelta(minutes=6), pauses.UNHEALTHY)
     drain(single)
     assert statuses() == ["sleeping"] * 3
     pauses.release(single.pk, pauses.UNHEALTHY)

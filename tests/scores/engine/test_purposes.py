@@ -8,7 +8,7 @@ from graders.models import Tally
 from scores.engine import claims, stalls, sweep
 from scores.engine.shares import BackgroundShare
 from scores.models import Review, Reward, Score, WorkflowRun
-from scores.states import BACKGROUND, BACKGROUND_PRIORITY, Purpose
+from scores.states import BACKGROUND, BACKGROUND_PRIORITY, RunPurpose
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, WebhookFactory
 from tests.support.results import Bench, claim, missed
 
@@ -55,7 +55,7 @@ def test_purpose_panel_and_priority_agree_in_every_row(make, fields):
         make(1, **fields)
 
 
-@pytest.mark.parametrize("purpose", [Purpose.SHADOW.value, *BACKGROUND_NAMES])
+@pytest.mark.parametrize("purpose", [RunPurpose.SHADOW.value, *BACKGROUND_NAMES])
 def test_a_score_of_another_purpose_is_kept_and_changes_nothing(bench, purpose):
     WebhookFactory(organization=bench.task.organization, events=["score.completed", "score.failed"])
     first = bench.run()

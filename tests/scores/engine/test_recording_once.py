@@ -9,7 +9,7 @@ from django.db.models import Count
 from graders.models import Tally
 from graders.verdicts import Dimension
 from scores.engine import claims, recording, transitions
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.models import Reward, Score, WorkflowRun
 from scores.states import RunStatus
 from tests.factories import ScoreFactory
@@ -110,8 +110,10 @@ def test_the_database_itself_refuses_a_second_score_of_a_run(bench):
 
 def test_a_run_that_nobody_holds_may_be_failed_without_a_lease(bench):
     asleep, done = bench.run(status="sleeping", wake_at=LATER), ScoreFactory().run
-    saved = [recording.Saved(run.pk, run.completion_id, run.task_id, run.organization_id, 1) for run in (asleep, done)]
-    assert recording.fail(saved, "grader_gone", "It is gone.", Facts()) == 1
+    saved = [
+        recording.SavedRun(run.pk, run.completion_id, run.task_id, run.organization_id, 1) for run in (asleep, done)
+    ]
+    assert recording.fail(saved, "grader_gone", "It is gone.", TaskFactsCache()) == 1
     assert (state(asleep), state(done)[0]) == (("failed", "grader_gone", 0, 0), "completed")
     assert Reward.objects.get(pk=asleep.completion_id).error_code == "grader_gone"
 

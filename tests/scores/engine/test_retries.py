@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from graders.verdicts import Failure
 from scores.engine import retries
-from scores.engine.retries import RetryPolicy, decide
+from scores.engine.retries import RetrySettings, decide
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-POLICY = RetryPolicy(max_attempts=5, backoff_ms=500, max_backoff_ms=30_000)
+POLICY = RetrySettings(max_attempts=5, backoff_ms=500, max_backoff_ms=30_000)
 AWAY = Failure("grader_unavailable", "The grader answered 503.", retryable=True)
 
 
@@ -36,13 +36,13 @@ def test_a_final_failure_ends_the_run_at_once():
 
 
 def test_the_ceiling_of_the_wait_doubles_up_to_the_tasks_limit(longest):
-    policy = RetryPolicy(max_attempts=100, backoff_ms=500, max_backoff_ms=30_000)
+    policy = RetrySettings(max_attempts=100, backoff_ms=500, max_backoff_ms=30_000)
     waits = [wait_ms(after(AWAY, failures=failures, policy=policy)) for failures in range(8)]
     assert waits == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
 
 
 def test_a_long_row_of_failures_does_not_overflow(longest):
-    policy = RetryPolicy(max_attempts=10_000, backoff_ms=60_000, max_backoff_ms=3_600_000)
+    policy = RetrySettings(max_attempts=10_000, backoff_ms=60_000, max_backoff_ms=3_600_000)
     assert wait_ms(after(AWAY, failures=9_000, policy=policy)) == 3_600_000
 
 
@@ -57,7 +57,7 @@ def test_jitter_is_full_from_nothing_to_the_ceiling():
 
 @given(st.integers(0, 50), st.integers(1, 10_000), st.integers(1, 60_000))
 def test_no_wait_is_longer_than_the_task_allows(failures, backoff_ms, max_backoff_ms):
-    policy = RetryPolicy(max_attempts=100, backoff_ms=backoff_ms, max_backoff_ms=max_backoff_ms)
+    policy = RetrySettings(max_attempts=100, backoff_ms=backoff_ms, max_backoff_ms=max_backoff_ms)
     assert 0 <= wait_ms(after(AWAY, failures=failures, policy=policy)) <= max_backoff_ms
 
 
@@ -70,7 +70,7 @@ def test_what_the_grader_asked_for_replaces_the_wait(seconds):
 def test_the_attempt_that_reaches_the_tasks_limit_is_the_last():
     assert after(AWAY, failures=3).wake_at is not None
     assert after(AWAY, failures=4).wake_at is None
-    assert after(AWAY, failures=0, policy=RetryPolicy(1, 500, 30_000)).wake_at is None
+    assert after(AWAY, failures=0, policy=RetrySettings(1, 500, 30_000)).wake_at is None
 
 
 def test_the_last_failure_gives_the_run_its_code():

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scores.engine.rewards import NO_SCORE, PANEL_INCOMPLETE, Scored, aggregate, reward
+from scores.engine.rewards import NO_SCORE, PANEL_INCOMPLETE, WeightedScore, aggregate, reward
 from tasks.states import Aggregation
 
 ALL = [choice.value for choice in Aggregation]
 WEIGHTED = ["mean", "confidence_weighted", "median"]
 
 unit = st.floats(0, 1, allow_subnormal=False)
-some_scores = st.lists(st.builds(Scored, unit, unit, unit), min_size=1, max_size=8)
-heavy_scores = st.lists(st.builds(Scored, unit, unit, st.floats(0.01, 1)), min_size=1, max_size=8)
+some_scores = st.lists(st.builds(WeightedScore, unit, unit, unit), min_size=1, max_size=8)
+heavy_scores = st.lists(st.builds(WeightedScore, unit, unit, st.floats(0.01, 1)), min_size=1, max_size=8)
 
 
 def scored(*triples):
-    return [Scored(*triple) for triple in triples]
+    return [WeightedScore(*triple) for triple in triples]
 
 
 THREE = scored((0.2, 0.9, 1.0), (0.6, 0.5, 0.5), (1.0, 0.1, 0.25))
@@ -92,7 +92,7 @@ def test_the_weighted_median(triples, median):
     ("values", "value"), [((1.0, 1.0), 1.0), ((1.0, 0.999), 0.0), ((0.0, 0.0), 0.0), ((1.0,), 1.0), ((0.5,), 0.0)]
 )
 def test_all_or_nothing_wants_a_full_score_of_everyone(values, value):
-    assert aggregate([Scored(each, 0.5) for each in values], "all_or_nothing") == value
+    assert aggregate([WeightedScore(each, 0.5) for each in values], "all_or_nothing") == value
 
 
 def test_nothing_cannot_be_aggregated():
@@ -166,7 +166,7 @@ def test_what_weighs_alike_and_says_alike_is_what_it_says(scores, aggregation):
 
 @given(st.lists(st.tuples(st.integers(0, 10), st.integers(1, 10)), min_size=1, max_size=9))
 def test_the_weighted_median_has_at_most_half_of_the_weight_on_either_side(pairs):
-    median = aggregate([Scored(value / 10, 1.0, weight / 10) for value, weight in pairs], "median")
+    median = aggregate([WeightedScore(value / 10, 1.0, weight / 10) for value, weight in pairs], "median")
     half = Fraction(sum(weight for _, weight in pairs), 2)
     assert sum(weight for value, weight in pairs if value / 10 < median - 1e-9) <= half
     assert sum(weight for value, weight in pairs if value / 10 > median + 1e-9) <= half

@@ -16,8 +16,8 @@ from autotune.core.clock import database_now
 from autotune.core.errors import Conflict
 from graders import pauses
 from scores.engine import claims, recording, sweep
-from scores.engine.call_results import PostponedRun, Results
-from scores.engine.materials import Facts
+from scores.engine.call_results import CallResults, PostponedRun
+from scores.engine.materials import TaskFactsCache
 from scores.models import Reward, Score, WorkflowRun
 from scores.workflow_runs import cancelling, retrying
 from tests.factories import CompletionFactory, RunFactory, TaskFactory
@@ -52,19 +52,20 @@ class RunMachine(RuleBasedStateMachine):
         self.transaction.__enter__()
         task = TaskFactory()
         self.grader = task.version.members.get().grader
-        pauses.hold(self.grader.pk, database_now() + AWAY, pauses.RATE_LIMITED)  # what rests for it does not wake early
+        # What rests for it does not wake early.
+        pauses.pause(self.grader.pk, database_now() + AWAY, pauses.RATE_LIMITED)
         self.version_id = task.version_id
         runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(RUNS)]
         self.expected = {run.pk: Expected() for run in runs}
         self.held = []
-        self.facts = Facts()
+        self.facts = TaskFactsCache()
 
     def teardown(self):
         transaction.set_rollback(True)
         self.transaction.__exit__(None, None, None)
 
     def save(self, **results):
-        recording.save(self.grader.pk, self.grader.version_id, Results(**results), self.facts)
+        recording.save(self.grader.pk, self.grader.version_id, CallResults(**results), self.facts)
 
     def lease(self, data):
         unfinished = [one for one in self.held if self.expected[one.run_id].takes_an_answer()]

@@ -7,7 +7,7 @@ from scores.engine import transitions, waits
 from scores.engine.transitions import MOVES, InvalidTransition, advance
 from scores.models import WorkflowRun
 from scores.results import failure_codes, waiting_reasons
-from scores.states import FINAL, RunStatus, WaitsFor
+from scores.states import FINAL, RunStatus, WaitKind
 from scores.workflow_runs import steps
 from scores.workflow_runs.pages import words
 from tests.factories import RunFactory
@@ -74,13 +74,13 @@ def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
         return
     run = RunFactory(status=source)
     with connection.cursor() as cursor:
-        cursor.execute(f"select count(*) from scores_workflowrun r where {transitions.guard(target)}")
+        cursor.execute(f"select count(*) from scores_workflowrun r where {transitions.condition(target)}")
         assert cursor.fetchone()[0] == (target in MOVES[source])
     assert status_of(run) == source
 
 
 def test_a_move_may_leave_a_source_alone():
-    guard = transitions.guard(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
+    guard = transitions.condition(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
     assert guard == "x.status in ('pending', 'running', 'sleeping')"
 
 
@@ -117,11 +117,11 @@ def test_each_wait_that_expires_has_a_limit_and_a_reason(settings):
 
 
 def test_the_table_covers_every_wait():
-    assert set(waits.WAITS) == set(WaitsFor) - {WaitsFor.GRADER}  # of a sleeping run
+    assert set(waits.WAITS) == set(WaitKind) - {WaitKind.GRADER}  # of a sleeping run
     assert set(waits.RETRIED) <= set(waits.ANSWERABLE)
 
 
-@pytest.mark.parametrize("waits_for", WaitsFor)
+@pytest.mark.parametrize("waits_for", WaitKind)
 def test_the_conditions_of_the_statements_are_those_of_the_table(db, waits_for):
     run = RunFactory(status="waiting", waits_for=waits_for)
     rule = waits.WAITS.get(waits_for)
@@ -136,5 +136,5 @@ def test_the_conditions_of_the_statements_are_those_of_the_table(db, waits_for):
 
 
 def test_each_wait_has_a_text_on_pages():
-    assert {name.value for name in WaitsFor} <= words.WAITS.keys()
+    assert {name.value for name in WaitKind} <= words.WAITS.keys()
     assert steps.REUSE in words.STEPS

@@ -129,7 +129,7 @@ def test_a_decision_that_is_rolled_back_leaves_no_feedback(monkeypatch):
 
     monkeypatch.setattr(recording, "record", broken)
     with pytest.raises(RuntimeError, match="went away"):
-        decisions.decide(review.pk, decisions.Decision(approved=True), reviewer)
+        decisions.decide(review.pk, decisions.ReviewDecision(approved=True), reviewer)
     assert (Feedback.objects.count(), Score.objects.count(), Review.objects.get().status) == (0, 0, "open")
 
 

@@ -9,9 +9,9 @@ from scores.intake import rescoring, submission
 from scores.intake.requests import NewCompletion, TaskId
 from scores.models import Reward, Score, WorkflowRun
 from scores.reviews import decisions
-from scores.reviews.decisions import Decision, Reviewer
+from scores.reviews.decisions import ReviewDecision, Reviewer
 from tasks.models import Completion
-from tasks.states import Source
+from tasks.states import CompletionSource
 from tests.factories import (
     CompletionFactory,
     GraderFactory,
@@ -26,7 +26,7 @@ from tests.scores.submitting import item, problems, rows
 from tests.support.results import claim, judged, missed, save
 
 pytestmark = pytest.mark.django_db
-ORIGIN = {"source": Source.TELEMETRY, "held_out": True}
+ORIGIN = {"source": CompletionSource.TELEMETRY, "held_out": True}
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_the_digest_of_what_is_not_held_out_stays_as_it_was(api, task):
 
 def test_the_endpoint_that_receives_it_sets_the_source(api, task):
     new_completion = NewCompletion(task_id=TaskId(task.pk), model_id="m", response="4", prompt="2 + 2?")
-    submission.submit(principal_of(api), {0: new_completion}, source=Source.MANUAL)
+    submission.submit(principal_of(api), {0: new_completion}, source=CompletionSource.MANUAL)
     assert origins(Completion.objects.all()) == [("manual", False)]
 
 
@@ -148,7 +148,7 @@ def test_a_reviewed_score_has_both(task):
         wake_at=database_now().replace(year=2100),
     )  # fmt: skip
     review = ReviewFactory(run=run)
-    decisions.decide(review.pk, Decision(True, None, None), Reviewer(UserFactory(), administers=True))
+    decisions.decide(review.pk, ReviewDecision(True, None, None), Reviewer(UserFactory(), administers=True))
     assert origins(Score.objects.filter()) == origins(Reward.objects.filter()) == [("telemetry", True)]
 
 

@@ -8,9 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from autotune.core import ecmajson
 from graders.gateway import requests
-from graders.verdicts import Item
+from graders.verdicts import GraderItem
 from scores.engine import materials
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.models import Score, WorkflowRun
 from tasks.models import PanelMember, TaskVersion
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
@@ -96,7 +96,10 @@ def load(completions, facts):
 
 def test_c18_the_system_prompt_is_read_once_for_all_completions_of_a_version(ruled, monkeypatch):
     monkeypatch.setattr(materials, "_without_system_prompt", set())
-    facts, completions = Facts(), [run.completion for run in runs_of(ruled, *[{"response": str(n)} for n in range(8)])]
+    facts, completions = (
+        TaskFactsCache(),
+        [run.completion for run in runs_of(ruled, *[{"response": str(n)} for n in range(8)])],
+    )
     loaded, queries = load(completions[:4], facts)
     assert len(queries) == 2
     assert {material.item.system_prompt for material in loaded.values()} == {RULE}
@@ -106,11 +109,11 @@ def test_c18_the_system_prompt_is_read_once_for_all_completions_of_a_version(rul
 def test_c18_a_process_looks_up_a_version_without_a_system_prompt_once(task, monkeypatch):
     monkeypatch.setattr(materials, "_without_system_prompt", set())
     completions = [run.completion for run in runs_of(task, {}, {})]
-    assert len(load(completions, Facts())[1]) == 2
-    assert len(load(completions, Facts())[1]) == 1  # another drain
+    assert len(load(completions, TaskFactsCache())[1]) == 2
+    assert len(load(completions, TaskFactsCache())[1]) == 1  # another drain
     monkeypatch.setattr(materials, "MOST_REMEMBERED", 1)
     other = runs_of(TaskFactory(organization=task.organization), {})[0].completion
-    load([other], Facts())
+    load([other], TaskFactsCache())
     assert materials._without_system_prompt == {other.task_version_id}
 
 
@@ -132,7 +135,7 @@ def test_c18_an_unreadable_system_prompt_fails_only_its_own_completions(ruled, t
 
 
 def item(text, number=1, system_prompt=None):
-    return Item(f"comp_{number}", "task_1", "p", text, system_prompt=system_prompt)
+    return GraderItem(f"comp_{number}", "task_1", "p", text, system_prompt=system_prompt)
 
 
 def test_c18_the_system_prompt_counts_when_batches_are_split_by_size():

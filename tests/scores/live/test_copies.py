@@ -13,7 +13,7 @@ from scores.intake import rescoring
 from scores.models import Review, Reward, Score, WorkflowRun
 from scores.retention import deleting, erasing, purging
 from scores.reviews import decisions
-from scores.reviews.decisions import Decision, Reviewer
+from scores.reviews.decisions import ReviewDecision, Reviewer
 from scores.workflow_runs import cancelling, retrying
 from tasks.models import Completion
 from tests.factories import GraderFactory, TaskFactory, UserFactory, public
@@ -206,7 +206,7 @@ class TestReviews:
         return Review.objects.get()
 
     def decide(self, review, **decision):
-        return decisions.decide(review.pk, Decision(**decision), Reviewer(UserFactory(), administers=True))
+        return decisions.decide(review.pk, ReviewDecision(**decision), Reviewer(UserFactory(), administers=True))
 
     def test_it_copies_the_decision_of_the_reviewer(self, trainer, reviewed):
         self.decide(reviewed, approved=True, value=0.75)

@@ -149,7 +149,7 @@ class TestWhileItIsStored:
     def test_a_save_that_commits_after_the_last_look_is_seen_by_the_sweep(self, key, live_task, monkeypatch):
         """No wake-up is needed: the answering call saw nothing, and the process is killed."""
         ask(key, live_task, "good", modelId="A")()
-        monkeypatch.setattr(answering.Submitted, "end_copies", lambda submitted: judge())
+        monkeypatch.setattr(answering.LiveSubmission, "end_copies", lambda submitted: judge())
         assert ask(key, live_task, "good", modelId="B")()[0]["status"] == "pending"
         monkeypatch.undo()
         sweep.sweep(passes=1)

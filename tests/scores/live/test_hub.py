@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from scores.results import waiting
-from scores.results.waiting import Hub
+from scores.results.waiting import WaitingHub
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory
 from tests.support.concurrency import PATIENCE_S, aside, until
 
@@ -18,7 +18,7 @@ SOON_S = 2.0
 
 @pytest.fixture
 def hub():
-    hub = Hub()
+    hub = WaitingHub()
     yield hub
     until(lambda: not hub._waiting and not hub._count)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from autotune.webhooks.events import fanout
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Event
 from autotune.webhooks.states import EventKind
 from scores.models import Reward
@@ -145,7 +145,7 @@ def test_any_number_takes_few_queries(count, django_assert_num_queries):
 def test_the_outbox_renders_them():
     completion = ScoreFactory(value=0.75).completion
     WebhookFactory(organization=completion.organization, events=["score.completed"])
-    emit(EventKind.SCORE_COMPLETED, [Emitted(completion.organization_id, completion.pk)])
+    emit(EventKind.SCORE_COMPLETED, [EmittedEvent(completion.organization_id, completion.pk)])
     fanout.fan_out()
     payload = json.loads(Event.objects.get().body)
     assert (payload["event"], payload["data"]["reward"]["value"]) == ("score.completed", 0.75)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from autotune.access.principal import Principal
 from autotune.core import fixedpoint
 from graders.statistics import reports
-from scores.engine.rewards import Scored, aggregate
+from scores.engine.rewards import WeightedScore, aggregate
 from scores.models import Score
 from scores.results import comparisons
 from scores.results.pages import task_counts
@@ -158,7 +158,7 @@ def test_c1_a_comparison_of_models_takes_any_valid_numbers(api, numbers):
 @example([(0.5, 1e-200, 1e-200), (0.7, 1e-200, 1e-200)])
 @example([(0.2, 1.0, 1e-15), (0.9, 1.0, 1.0), (0.95, 1.0, 1e-15)])
 def test_c1_rewards_are_exact_for_any_weights_and_confidences(panel):
-    scores = [Scored(*member) for member in panel]
+    scores = [WeightedScore(*member) for member in panel]
     for aggregation in ("mean", "confidence_weighted"):
         weights = [Fraction(score.weight) for score in scores]
         if aggregation == "confidence_weighted":
@@ -172,7 +172,7 @@ def test_c1_rewards_are_exact_for_any_weights_and_confidences(panel):
 
 
 def test_c1_the_median_under_tiny_weights_is_the_middle_value():
-    scores = [Scored(value, 1.0, 1e-15) for value in (0.1, 0.2, 0.9)]
+    scores = [WeightedScore(value, 1.0, 1e-15) for value in (0.1, 0.2, 0.9)]
     assert aggregate(scores, "median") == 0.2
 
 

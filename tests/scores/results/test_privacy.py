@@ -10,11 +10,11 @@ from django.urls import reverse
 
 from autotune.access.models import Role, User
 from autotune.webhooks.events import fanout
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Event
 from autotune.webhooks.states import EventKind
 from scores.models import Reward, Score
-from scores.results.privacy import Judges, Sight
+from scores.results.privacy import GraderPrivacy, ViewerSight
 from tests.factories import (
     GraderFactory,
     OrganizationFactory,
@@ -173,7 +173,7 @@ def test_exports_leave_out_redacted_dimensions_and_their_names(consumer, score, 
 def test_webhooks_tell_what_the_organization_may_see(score, grader, redacted, expected):
     redact(grader, reasoning=redacted, dimensions=redacted)
     WebhookFactory(organization=score.organization, events=["score.completed"])
-    emit(EventKind.SCORE_COMPLETED, [Emitted(score.organization_id, score.completion_id)])
+    emit(EventKind.SCORE_COMPLETED, [EmittedEvent(score.organization_id, score.completion_id)])
     fanout.fan_out()
     told = json.loads(Event.objects.get().body)["data"]["score"]
     assert (told["value"], told["reasoning"], told["dimensions"]) == (score.value, *expected)
@@ -222,7 +222,7 @@ def test_failures_name_a_graders_address_to_nobody_else(consumer, admin_api, api
         used=0, failed=1, error_code=code,
     )  # fmt: skip
     WebhookFactory(organization=completion.organization, events=["score.failed"])
-    emit(EventKind.SCORE_FAILED, [Emitted(completion.organization_id, completion.pk)])
+    emit(EventKind.SCORE_FAILED, [EmittedEvent(completion.organization_id, completion.pk)])
     fanout.fan_out()
 
     def message(api):
@@ -259,7 +259,7 @@ def test_privacy_costs_one_query_for_any_number_of_graders(score, django_assert_
         ScoreFactory(run__completion__task=TaskFactory(organization=score.organization), **VERDICT)
     facts = Score.objects.filter(organization=score.organization).defer("reasoning")
     with django_assert_num_queries(2):
-        Sight.of_organization(score.organization_id, judges := Judges()).judges.meet_those_of(
+        ViewerSight.of_organization(score.organization_id, judges := GraderPrivacy()).judges.meet_those_of(
             [Verdict(row.grader_id, row.organization_id, None, row.dimensions) for row in facts]
         )
     with django_assert_num_queries(0):

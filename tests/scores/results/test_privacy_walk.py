@@ -18,7 +18,7 @@ from django.utils import timezone
 from autotune.access.models import Membership
 from autotune.core import ids
 from autotune.webhooks.events import fanout
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.models import Delivery, Event
 from autotune.webhooks.states import EventKind
 from graders.models import GraderCheck, GraderStatusChange
@@ -92,7 +92,7 @@ def world(grader):
         completions.append(run.completion)
     kinds = [EventKind.SCORE_COMPLETED, *[EventKind.SCORE_FAILED] * len(CODES)]
     for kind, completion in zip(kinds, completions, strict=True):
-        emit(kind, [Emitted(task.organization_id, completion.pk)])
+        emit(kind, [EmittedEvent(task.organization_id, completion.pk)])
     fanout.fan_out()
     delivery = Delivery.objects.filter(webhook=webhook).first()
     more = {

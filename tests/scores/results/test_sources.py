@@ -160,7 +160,7 @@ def test_the_progress_of_a_task_counts_what_the_summary_counts(task, scored):
         completion=failed, organization=task.organization, task=task, aggregation="mean", used=0, failed=1,
         error_code="timeout", source="evaluation",
     )  # fmt: skip
-    expected = progress.Progress(2, 2, 0, 300_000_000_000)
+    expected = progress.TaskProgress(2, 2, 0, 300_000_000_000)
     assert progress.of_tasks([task.pk])[task.pk] == expected
     folding.fold()
     assert progress.of_tasks([task.pk])[task.pk] == expected
@@ -178,7 +178,7 @@ def test_counters_follow_changes_and_deletions_of_rows_that_readers_leave_out(ta
     Reward.objects.filter(source="manual", held_out=False).update(value=0.7)
     Reward.objects.filter(source="telemetry").delete()
     assert building.check(task.pk)
-    assert progress.of_tasks([task.pk])[task.pk] == progress.Progress(2, 2, 0, 800_000_000_000)
+    assert progress.of_tasks([task.pk])[task.pk] == progress.TaskProgress(2, 2, 0, 800_000_000_000)
 
 
 def test_the_comparison_of_models(task, scored):

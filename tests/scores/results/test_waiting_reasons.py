@@ -11,7 +11,7 @@ from autotune.core import clock
 from graders import pauses
 from graders.models import Grader
 from scores.models import WorkflowRun
-from scores.states import RunStatus, WaitsFor
+from scores.states import RunStatus, WaitKind
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, public
 from tests.scores.submitting import item
 
@@ -83,12 +83,12 @@ def test_a_queued_run_has_the_reason_queued(api, run, grader):
         ({"status": RunStatus.RUNNING, "attempt": 1}, "calling", None),
         ({"status": RunStatus.SLEEPING, "attempt": 2, "error_code": "timeout"}, "retry", "wake_at"),
         ({"status": RunStatus.SLEEPING}, "not_before", "wake_at"),
-        ({"status": RunStatus.WAITING, "attempt": 1, "waits_for": WaitsFor.CALLBACK}, "callback", "wake_at"),
-        ({"status": RunStatus.WAITING, "attempt": 1, "waits_for": WaitsFor.REVIEW}, "review", "wake_at"),
+        ({"status": RunStatus.WAITING, "attempt": 1, "waits_for": WaitKind.CALLBACK}, "callback", "wake_at"),
+        ({"status": RunStatus.WAITING, "attempt": 1, "waits_for": WaitKind.REVIEW}, "review", "wake_at"),
         (
             {
                 "status": RunStatus.SLEEPING,
-                "waits_for": WaitsFor.GRADER,
+                "waits_for": WaitKind.GRADER,
                 "steps": [{"s": "hold", "a": 0, "o": "rate_limited"}],
             },
             "rate_limited",

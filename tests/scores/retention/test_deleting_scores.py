@@ -7,7 +7,7 @@ import pytest
 from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Event
 from scores.engine import settling
-from scores.engine.materials import Facts
+from scores.engine.materials import TaskFactsCache
 from scores.models import Review, Reward, Score
 from tests.factories import (
     CompletionFactory,
@@ -69,7 +69,7 @@ def test_a_panel_is_rewarded_by_the_rest(api_for):
     completion = CompletionFactory(task=TaskFactory(graders=graders))
     runs = [RunFactory(completion=completion, grader=one, panel_size=2, status="completed") for one in graders]
     scores = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.25, 0.75), strict=True)]
-    settling.settle({completion.pk}, Facts())
+    settling.settle({completion.pk}, TaskFactsCache())
     assert Reward.objects.get().value == 0.5
     api_for(organization=completion.organization).delete(path(scores[0]))
     reward = Reward.objects.get()
@@ -79,7 +79,7 @@ def test_a_panel_is_rewarded_by_the_rest(api_for):
 def test_where_a_newer_one_is_deleted_the_one_before_counts_again(api, score):
     newer = RunFactory(completion=score.completion, grader=score.grader, generation=1, status="completed")
     ScoreFactory(run=newer, value=1.0, reward=False)
-    settling.settle({score.completion_id}, Facts())
+    settling.settle({score.completion_id}, TaskFactsCache())
     score.refresh_from_db()
     assert score.superseded
     assert Reward.objects.get().value == 1.0

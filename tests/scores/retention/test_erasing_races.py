@@ -11,11 +11,11 @@ from autotune.webhooks.events import fanout
 from autotune.webhooks.models import Event
 from exports.reading import left_out, ranges
 from scores.engine import recording
-from scores.engine.call_results import Results
-from scores.engine.materials import Facts
+from scores.engine.call_results import CallResults
+from scores.engine.materials import TaskFactsCache
 from scores.models import Erasure, Reward, Score, WorkflowRun
 from scores.retention import deleting, erasing, erasures, expiry, legal_holds
-from scores.retention.legal_holds import Scope
+from scores.retention.legal_holds import RetentionScope
 from tasks.models import Completion
 from tests.conftest import Api
 from tests.factories import (
@@ -126,7 +126,7 @@ def test_of_a_batch_one_item_is_erased_and_the_other_recorded(asked, fake):
 def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
-        ranges.Head(
+        ranges.RecordHead(
             score.completion_id.bytes,
             score.task_id.bytes,
             b"m",
@@ -177,7 +177,7 @@ def test_two_erasures_of_the_same_count_each_completion_once():
         bench.run()
     by = bench.task.created_by
     for _ in range(2):
-        erasures.request(Scope(bench.task.organization_id, task_id=bench.task.pk), by)
+        erasures.request(RetentionScope(bench.task.organization_id, task_id=bench.task.pk), by)
     together(*[lambda: erasures.work()] * 3)
     done = list(Erasure.objects.values_list("status", flat=True))
     assert done == ["completed"] * 2
@@ -200,8 +200,8 @@ def test_erasing_retention_and_saves_at_once_end_without_a_deadlock():
             recording.save(
                 grader.pk,
                 grader.version_id,
-                Results([judged(claimed, version_id=task.version_id, reasoning="because")]),
-                Facts(),
+                CallResults([judged(claimed, version_id=task.version_id, reasoning="because")]),
+                TaskFactsCache(),
             )
 
     together(
@@ -218,7 +218,7 @@ def test_erasing_retention_and_saves_at_once_end_without_a_deadlock():
 @pytest.mark.postgres
 def test_a_hold_waits_for_an_erasure_that_began_without_it_and_stops_the_next():
     score = ScoreFactory()
-    scope, by = Scope(score.organization_id), score.completion.created_by
+    scope, by = RetentionScope(score.organization_id), score.completion.created_by
     begun, go_on = threading.Event(), threading.Event()
 
     def erasure():
@@ -244,7 +244,7 @@ def test_an_erasure_waits_for_a_hold_that_is_being_placed():
 
     def hold():
         with transaction.atomic():
-            legal_holds.place(Scope(score.organization_id), "r", score.completion.created_by)
+            legal_holds.place(RetentionScope(score.organization_id), "r", score.completion.created_by)
             begun.set()
             go_on.wait(20)
 

@@ -4,7 +4,7 @@ import pytest
 from autotune_sdk import ConflictError, InvalidRequest, NotFound, RateLimited, verify_webhook
 
 from autotune.webhooks.delivery.pump import Pump
-from autotune.webhooks.events.outbox import Emitted, emit
+from autotune.webhooks.events.outbox import EmittedEvent, emit
 from autotune.webhooks.states import EventKind
 from tests.support.receiving import Receiver, receiving
 from tests.support.submitting import is_recent
@@ -49,7 +49,7 @@ def test_what_arrives_is_verified_and_can_be_sent_again(client, key, receiver):
     with pytest.raises(RateLimited):
         client.webhooks.test(made.webhook.id)
 
-    emit(KIND, [Emitted(key.organization_id, data={"graderId": "grader_x"})])
+    emit(KIND, [EmittedEvent(key.organization_id, data={"graderId": "grader_x"})])
     Pump().drain()
     (delivery,) = [one for one in client.webhooks.deliveries(made.webhook.id) if one.event == KIND]
     assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("delivered", 1, None)

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from autotune.access.audit import verification
-from autotune.access.audit.verification import Head
+from autotune.access.audit.verification import ChainHead
 
 
 class Command(BaseCommand):
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             raise CommandError(f"The audit log was tampered with: {count} findings.", returncode=1)
         self.stdout.write("The audit log is intact.")
 
-    def _chains(self, organization: str | None, kept: Mapping[str, Head]) -> list[Any]:
+    def _chains(self, organization: str | None, kept: Mapping[str, ChainHead]) -> list[Any]:
         try:
             if organization:
                 return [verification.chain_of(organization)]
@@ -48,12 +48,12 @@ class Command(BaseCommand):
             raise CommandError("There is no such chain: enter an `org_…` id, or `installation`.") from None
 
 
-def _kept(path: Path | None) -> dict[str, Head]:
+def _kept(path: Path | None) -> dict[str, ChainHead]:
     """Return the heads in the file that `--heads` names."""
     if path is None:
         return {}
     try:
         noted = json.loads(path.read_text())
-        return {name: Head(int(head["number"]), str(head["digest"])) for name, head in noted.items()}
+        return {name: ChainHead(int(head["number"]), str(head["digest"])) for name, head in noted.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise CommandError(f"--heads: {path} is not what `audit heads` prints ({type(exc).__name__}).") from None

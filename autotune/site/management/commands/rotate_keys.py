@@ -30,15 +30,15 @@ class Command(BaseCommand):
         self._conclude()
 
     def _show(self) -> None:
-        current, held = provider().current(), rotation.wrapped_by()
-        for name, count in sorted((held | {current: held.get(current, 0)}).items()):
+        current, key_counts = provider().current(), rotation.wrapped_by()
+        for name, count in sorted((key_counts | {current: key_counts.get(current, 0)}).items()):
             self.stdout.write(f"{name}: wraps {count} data keys{' (in use)' if name == current else ''}")
 
     def _conclude(self) -> None:
-        current, held = provider().current(), rotation.wrapped_by()
-        if others := [name for name in held if name != current]:
+        current, key_counts = provider().current(), rotation.wrapped_by()
+        if others := [name for name in key_counts if name != current]:
             self.stdout.write(f"Keep {', '.join(others)}: the data keys that they wrap cannot be opened without them.")
-        elif held:
+        elif key_counts:
             self.stdout.write(
                 f"Every data key is wrapped by {current}. Other master keys may be removed once every process has"
                 f" {current} as its first key; check again then."

@@ -7,7 +7,7 @@ import pytest
 from autotune.core import strictjson
 from autotune.core.errors import Invalid
 from scores.live import protocols
-from scores.live.protocols import Outcome
+from scores.live.protocols import SampleOutcome
 from tasks.models import Completion
 from tests.scores.live.endpoints.conftest import whole
 from tests.scores.live.endpoints.test_protocols import ROLLOUT
@@ -80,17 +80,17 @@ def test_c16_a_number_that_is_not_json_is_still_refused():
 @pytest.mark.parametrize("number", [str(BIG), "1e999", "9" * 5_000, "1.0", "1E2", "-0.0", "0.10"])
 def test_c16_gym_gets_every_digit_back(number):
     raw = f'  {GYM}, "n" : {number} , "reward":5,"_ng_failure_class":"x","note":"\\ud800 é\\u0000"}} '.encode()
-    answer = protocols.write("verify", raw, [Outcome(0.5)]).decode()
+    answer = protocols.write("verify", raw, [SampleOutcome(0.5)]).decode()
     assert f'"n" : {number},' in answer
     assert answer.endswith('"note":"\\ud800 é\\u0000","reward":0.5}')
     assert "_ng_failure_class" not in answer
-    late = protocols.write("verify", raw, [Outcome(0.0, "pending", "a\n\u2028")]).decode()
+    late = protocols.write("verify", raw, [SampleOutcome(0.0, "pending", "a\n\u2028")]).decode()
     assert json.loads(late, parse_float=str, parse_int=str)["autotune_unscored_reason"] == "a\n\u2028"
 
 
 def test_c16_a_member_of_a_repeated_body_keeps_its_odd_name():
     raw = (GYM + ', "\\u0072eward": 3, "a\\"b": {"reward": 1}, "": []}').encode()
-    answer = json.loads(protocols.write("verify", raw, [Outcome(0.5)]))
+    answer = json.loads(protocols.write("verify", raw, [SampleOutcome(0.5)]))
     assert answer == {**ROLLOUT, "reward": 0.5, 'a"b': {"reward": 1}, "": []}
 
 

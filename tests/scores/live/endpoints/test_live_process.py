@@ -10,7 +10,7 @@ from autotune.access.audit import trail
 from autotune.access.models import AuditEvent
 from autotune.core.api.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware
 from scores.live import asgi, facade, notes
-from scores.live.asgi import Live
+from scores.live.asgi import LiveApplication
 from scores.models import WorkflowRun
 from scores.results.waiting import hub
 from tasks.models import Completion
@@ -68,7 +68,7 @@ class Caller:
 
 @pytest.fixture
 def app():
-    live = Live([RequestIdMiddleware, TrustedProxyMiddleware, BodyMiddleware])
+    live = LiveApplication([RequestIdMiddleware, TrustedProxyMiddleware, BodyMiddleware])
     yield live
     live._pool.shutdown()
     live._note.pool.shutdown()

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from autotune.core.errors import Invalid
 from scores.live import protocols
-from scores.live.protocols import Outcome, openrlhf
+from scores.live.protocols import SampleOutcome, openrlhf
 
-SCORED, LATE = Outcome(0.8), Outcome(0.25, "pending")
+SCORED, LATE = SampleOutcome(0.8), SampleOutcome(0.25, "pending")
 ROLLOUT = {
     "responses_create_params": {"input": [{"role": "user", "content": "2+2?"}]},
     "response": {
@@ -100,7 +100,7 @@ def test_lists_of_any_length_are_answered_in_order(count):
     body = {"query": [f"p{n} a{n}" for n in range(count)], "prompts": [f"p{n} " for n in range(count)]}
     found = samples("openrlhf", body)
     assert [one.response for one in found] == [f"a{n}" for n in range(count)]
-    outcomes = [Outcome(n / 1000, None if n % 2 else "timeout") for n in range(count)]
+    outcomes = [SampleOutcome(n / 1000, None if n % 2 else "timeout") for n in range(count)]
     told = answer("openrlhf", body, *outcomes)
     assert told["rewards"] == told["scores"] == [n / 1000 for n in range(count)]
     assert told["extra_logs"] == {"autotune_unscored": [float(n % 2 == 0) for n in range(count)]}
@@ -169,7 +169,7 @@ def test_verify_repeats_the_body_and_adds_the_reward():
 
 
 def test_verify_says_what_could_not_be_judged():
-    told = answer("verify", ROLLOUT, Outcome(0.0, "timeout"))
+    told = answer("verify", ROLLOUT, SampleOutcome(0.0, "timeout"))
     assert (told["reward"], told["_ng_failure_class"]) == (0.0, "judge_failed")
     assert told["autotune_unscored"] == "timeout"
 
@@ -305,4 +305,4 @@ def test_deep_nesting_is_refused(spoilt):
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_an_answer_is_finite(value):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        protocols.write("slime", b"{}", [Outcome(value)])
+        protocols.write("slime", b"{}", [SampleOutcome(value)])

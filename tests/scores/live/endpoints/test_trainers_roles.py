@@ -2,7 +2,7 @@
 
 import pytest
 
-from scores.live.protocols.conversations import SPEAKERS, TOOL_CALLS, TOOL_RESULTS, Unmapped, mapped
+from scores.live.protocols.conversations import SPEAKERS, TOOL_CALLS, TOOL_RESULTS, UnmappedConversation, mapped
 from scores.models import LiveAnswer
 from tasks.models import Completion
 
@@ -116,7 +116,7 @@ def test_c9_a_result_that_is_not_text_becomes_its_json():
     ],
 )
 def test_c9_a_message_that_cannot_be_mapped_is_refused_with_its_place(message, code):
-    with pytest.raises(Unmapped) as caught:
+    with pytest.raises(UnmappedConversation) as caught:
         mapped([USER, message])
     assert caught.value.code == code
     assert caught.value.reason.startswith("Message 1 ")
