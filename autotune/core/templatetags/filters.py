@@ -26,7 +26,7 @@ def choice_filter(
 
 @register.inclusion_tag("core/pages/filter_text.html")
 def text_filter(list_request: ListRequest[Any], name: str, label: str, **options: Any) -> dict[str, Any]:
-    """Show an input for text. `options`: placeholder, maxlength, type, explained."""
+    """Show an input for text. `options`: placeholder, maxlength, type, code=True for monospace, explained."""
     return _field(list_request, name, label, {"type": "text", **options})
 
 
