@@ -14,9 +14,11 @@ from autotune.core.api.pagination import PageQuery, SortOrder, page
 from autotune.core.clock import database_now
 from graders import credentials, registry, responses, versions
 from graders.health import reports, verification
+from graders.health import responses as health_responses
 from graders.models import Grader
 from graders.requests import GraderIn, GraderPatch, GraderQuery, SecretRotationIn, StatsQuery
 from graders.statistics import reports as statistics_reports
+from graders.statistics import responses as statistics_responses
 from graders.statistics.marketplace import PublicFigures
 
 RESOURCE = "endpoint_graders"
@@ -104,16 +106,17 @@ class GraderVerifyView(GraderView):
         summary="Verify a grader with /health and a signed sample /score. If all checks pass, it becomes active.",
         resource=RESOURCE,
         action="update",
-        answers={200: responses.VerificationOut},
+        answers={200: health_responses.VerificationOut},
         errors=(409,),
         calls_out=True,
     )
-    def post(self, request: Request, grader_id: UUID) -> responses.VerificationOut:
+    def post(self, request: Request, grader_id: UUID) -> health_responses.VerificationOut:
         result = verification.verify(self.grader(grader_id, "update"))
         checks = [
-            responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms) for check in result.checks
+            health_responses.CheckOut(check.name, check.passed, check.detail, check.latency_ms)
+            for check in result.checks
         ]
-        return responses.VerificationOut(result.verified, checks)
+        return health_responses.VerificationOut(result.verified, checks)
 
 
 class GraderRotateSecretView(GraderView):
@@ -139,9 +142,9 @@ class GraderStatsView(GraderView):
         resource=RESOURCE,
         action="read",
         query=StatsQuery,
-        answers={200: responses.GraderStatsOut},
+        answers={200: statistics_responses.GraderStatsOut},
     )
-    def get(self, request: Request, grader_id: UUID, query: StatsQuery) -> responses.GraderStatsOut:
+    def get(self, request: Request, grader_id: UUID, query: StatsQuery) -> statistics_responses.GraderStatsOut:
         grader = self.grader(grader_id)
         report = statistics_reports.report(grader, query.window)
         return report if self.sees_all(grader) else PublicFigures.of_report(report).stats_out()
@@ -152,27 +155,27 @@ class GraderHealthView(GraderView):
         summary="List a grader's recent checks and status changes, with reasons.",
         resource=RESOURCE,
         action="read",
-        answers={200: responses.GraderHealthOut},
+        answers={200: health_responses.GraderHealthOut},
     )
-    def get(self, request: Request, grader_id: UUID) -> responses.GraderHealthOut:
+    def get(self, request: Request, grader_id: UUID) -> health_responses.GraderHealthOut:
         return self._health_out(self.grader(grader_id))
 
     @operation(
         summary="Check a grader's health now. The platform does this every five minutes.",
         resource=RESOURCE,
         action="update",
-        answers={200: responses.GraderHealthOut},
+        answers={200: health_responses.GraderHealthOut},
         errors=(409,),
         calls_out=True,
     )
-    def post(self, request: Request, grader_id: UUID) -> responses.GraderHealthOut:
+    def post(self, request: Request, grader_id: UUID) -> health_responses.GraderHealthOut:
         reports.check_now(self.grader(grader_id, "update"))
         return self._health_out(self.grader(grader_id, "update"))
 
-    def _health_out(self, grader: Grader) -> responses.GraderHealthOut:
+    def _health_out(self, grader: Grader) -> health_responses.GraderHealthOut:
         if not self.sees_all(grader):
-            return responses.public_health_out(grader)
-        return responses.health_out(grader, *reports.history(grader), now=database_now())
+            return health_responses.public_health_out(grader)
+        return health_responses.health_out(grader, *reports.history(grader), now=database_now())
 
 
 class GraderVersionsView(GraderView):
@@ -181,11 +184,11 @@ class GraderVersionsView(GraderView):
         resource=RESOURCE,
         action="read",
         query=PageQuery,
-        answers={200: responses.VersionList},
+        answers={200: statistics_responses.VersionList},
     )
-    def get(self, request: Request, grader_id: UUID, query: PageQuery) -> responses.VersionList:
+    def get(self, request: Request, grader_id: UUID, query: PageQuery) -> statistics_responses.VersionList:
         grader = self.grader(grader_id)
-        return responses.VersionList(*versions.listed(grader, query, hidden=not self.sees_all(grader)))
+        return statistics_responses.VersionList(*versions.listed(grader, query, hidden=not self.sees_all(grader)))
 
 
 def _registered(registration: registry.Registration, principal: Any) -> responses.GraderRegistered:

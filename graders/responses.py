@@ -1,7 +1,4 @@
-"""Responses of the grader API. They use only what the caller prefetched and make no queries."""
-
-from collections.abc import Iterable
-from datetime import datetime
+"""Responses about graders and their secrets. They use only what the caller prefetched and make no queries."""
 
 from msgspec import UNSET, UnsetType
 
@@ -11,9 +8,9 @@ from autotune.core import ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
 from autotune.core.clock import wire
-from autotune.core.crypto.fields import LegibleRow, is_legible
+from autotune.core.crypto.fields import is_legible
 from graders import credentials
-from graders.models import Grader, GraderCheck, GraderStatusChange
+from graders.models import Grader
 
 
 class CapabilitiesOut(ApiStruct):
@@ -107,101 +104,6 @@ class RotatedSecret(ApiStruct):
     credentials: CredentialsOut
 
 
-class CheckOut(ApiStruct):
-    name: str
-    passed: bool
-    detail: str | None
-    latency_ms: float | None
-
-
-class VerificationOut(ApiStruct):
-    verified: bool
-    checks: list[CheckOut]
-
-
-class ErrorCountOut(ApiStruct):
-    code: str
-    count: int
-
-
-class TimelinePointOut(ApiStruct):
-    at: str
-    scored: int
-    errors: int
-    avg_score: float | None
-    avg_latency_ms: float | None
-
-
-class GraderStatsOut(ApiStruct):
-    """Averages and rates are null if nothing was counted; `scoreDistribution` has bins of 0.1, the last includes 1.
-
-    Other organizations see `totalScored` rounded down to a power of ten, `errorRate` rounded to three digits, and the
-    two percentiles. For them, `avgLatencyMs` and `avgScore` are null, and the lists are empty.
-    """
-
-    total_scored: int
-    avg_latency_ms: float | None
-    p50_latency_ms: float | None
-    p99_latency_ms: float | None
-    error_rate: float | None
-    avg_score: float | None
-    score_distribution: list[int]
-    errors: list[ErrorCountOut]
-    timeline: list[TimelinePointOut]
-
-
-class RecordedCheckOut(CheckOut):
-    """`clockSkewS` is the grader's clock minus Autotune's clock, in seconds.
-
-    `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
-    """
-
-    clock_skew_s: float | None
-    at: str
-    unreadable: list[str] | UnsetType = UNSET
-
-
-class StatusChangeOut(ApiStruct):
-    """`unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise."""
-
-    previous_status: str
-    current_status: str
-    reason: str | None
-    at: str
-    unreadable: list[str] | UnsetType = UNSET
-
-
-class GraderHealthOut(ApiStruct):
-    """A grader's status, with its checks and status changes, newest first.
-
-    `health`: the result of the last health check, null before the first. `troubles`: why the grader is degraded.
-    `heldUntil`: Autotune sends no call before this time, for `heldReason`. Other organizations see only `status`: for
-    them, the lists are empty and the other members null.
-    """
-
-    status: str
-    health: str | None
-    troubles: list[str] | None
-    held_until: str | None
-    held_reason: str | None
-    checks: list[RecordedCheckOut]
-    status_changes: list[StatusChangeOut]
-
-
-class VersionOut(ApiStruct):
-    id: str
-    label: str
-    digest: str | None
-    first_seen_at: str
-    scored: int
-    avg_score: float | None
-
-
-class VersionList(ApiStruct):
-    versions: list[VersionOut]
-    pagination: Pagination
-
-
 def sees_all_of(grader: Grader, principal: Principal) -> bool:
     """Return whether the principal's role reaches the grader itself, not only its entry in the marketplace."""
     is_own = grader.organization_id == principal.organization.pk
@@ -245,53 +147,6 @@ def grader_out(grader: Grader, principal: Principal) -> GraderOut:
 def credentials_out(grader: Grader, secret: str) -> CredentialsOut:
     """Return a new secret for the one response that shows it."""
     return CredentialsOut(grader.public_id, secret)
-
-
-def health_out(
-    grader: Grader, recent: Iterable[GraderCheck], changes: Iterable[GraderStatusChange], *, now: datetime
-) -> GraderHealthOut:
-    """Return a grader's health as the API shows it, without a pause that has ended by `now`."""
-    held_until = grader.held_until if grader.held_until and grader.held_until > now else None
-    return GraderHealthOut(
-        status=grader.status,
-        health=grader.health or None,
-        troubles=grader.troubles,
-        held_until=wire(held_until) if held_until else None,
-        held_reason=grader.held_reason if held_until else None,
-        checks=[_check_out(check) for check in recent],
-        status_changes=[_status_change_out(change) for change in changes],
-    )
-
-
-def public_health_out(grader: Grader) -> GraderHealthOut:
-    """Return what other organizations see of a listed grader's health: its status."""
-    return GraderHealthOut(
-        status=grader.status,
-        health=None,
-        troubles=None,
-        held_until=None,
-        held_reason=None,
-        checks=[],
-        status_changes=[],
-    )
-
-
-def _check_out(check: GraderCheck) -> RecordedCheckOut:
-    text = LegibleRow(check)
-    return RecordedCheckOut(
-        name=check.name,
-        passed=check.passed,
-        detail=text.detail,
-        latency_ms=check.latency_ms,
-        clock_skew_s=check.clock_skew_s,
-        at=wire(check.at),
-        unreadable=text.marker(),
-    )
-
-
-def _status_change_out(change: GraderStatusChange) -> StatusChangeOut:
-    text = LegibleRow(change)
-    return StatusChangeOut(change.previous, change.current, text.reason, wire(change.at), text.marker())
 
 
 def _capabilities(grader: Grader) -> CapabilitiesOut:

@@ -9,10 +9,10 @@ from autotune.core.api.pagination import PageQuery, Pagination, SortOrder, page
 from autotune.core.clock import database_now, wire
 from graders import status
 from graders.models import Grader, GraderVersion
-from graders.responses import VersionOut
 from graders.scales import UNIT, Scale
 from graders.states import Trouble
 from graders.statistics import tallies
+from graders.statistics.responses import VersionOut
 
 UNREPORTED: Final = "unreported"  # the label of a grader whose /health names no version
 UNLISTED: Final = "unlisted"  # the shared label of versions beyond MAX_NEW: scores cannot say which of them judged

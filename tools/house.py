@@ -7,7 +7,8 @@
   crowded folders  more than 25 modules in one folder
   templates        templates/scores/reviews/ belongs to the package scores/reviews/, templates/access/ to
                    autotune/access/; a template that code or another template names exists
-  HTTP clients     only autotune/core/outbound/engine.py, where addresses are checked, sends requests to others
+  HTTP clients     only autotune/core/outbound/engine.py and transfers.py, where addresses are checked, send requests
+                   to others
 
 `autotune/site/` and the composition (settings, urls, celery, wsgi, asgi) may import every app; no app may import them.
 """
@@ -26,6 +27,7 @@ COMPOSITION = ("autotune.settings", "autotune.urls", "autotune.celery", "autotun
 SITE = "autotune.site"
 SDK = Path("sdk/python/src")
 OUTBOUND = "autotune.core.outbound.engine"
+TRANSFERS = "autotune.core.outbound.transfers"
 HTTP_CLIENTS = (
     *("requests", "urllib3", "urllib.request", "http.client", "xmlrpc.client", "aiohttp", "httpx", "httpx2"),
     *("pycurl", "httplib2", "niquests", "treq", "tornado.httpclient", "websocket", "websockets"),
@@ -213,11 +215,11 @@ def tag_libraries(modules: dict[str, Module]) -> list[str]:
 
 
 def http_clients(modules: dict[str, Module]) -> list[str]:
-    """Return imports of an HTTP client outside the one outbound module."""
+    """Return imports of an HTTP client outside the outbound engine."""
     return sorted(
         f"{module.path}:{reference.line}: imports {client}; make outbound calls through {OUTBOUND.replace('.', '/')}.py"
         for module in modules.values()
-        if module.name != OUTBOUND
+        if module.name not in (OUTBOUND, TRANSFERS)
         for reference in module.references
         for client in HTTP_CLIENTS
         if reference.target == client or reference.target.startswith(f"{client}.")

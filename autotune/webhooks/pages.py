@@ -25,7 +25,7 @@ from autotune.webhooks.events import examples
 from autotune.webhooks.forms import WebhookForm
 from autotune.webhooks.models import Delivery, Webhook
 from autotune.webhooks.requests import DeliveryQuery, WebhookIn, WebhookPatch, WebhookQuery
-from autotune.webhooks.states import DeliveryStatus
+from autotune.webhooks.states import DeliveryStatus, WebhookStatus
 
 FIELDS = ("url", "events", "description")
 
@@ -48,6 +48,7 @@ def every(request: PageRequest) -> HttpResponse:
             for row in rows
         ],
         "asked": list_request,
+        "states": WebhookStatus.values,
         "pager": listing.pager(pagination, len(rows)),
         "may_create": policy.reach(principal, "webhooks", "create") is not None,
         "reach": policy.reach(principal, "webhooks", "read"),

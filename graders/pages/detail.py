@@ -17,11 +17,12 @@ from autotune.core.clock import database_now
 from autotune.core.errors import NotFound
 from graders import failure_codes, responses, versions
 from graders.health import reports
+from graders.health import responses as health_responses
 from graders.models import Grader
 from graders.pages import finding
-from graders.responses import GraderStatsOut
 from graders.statistics import reports as statistics_reports
 from graders.statistics.marketplace import PublicFigures
+from graders.statistics.responses import GraderStatsOut
 
 READS: Final = (finding.RESOURCE, "read")  # as in the API: `listed_graders` adds to it and does not replace it
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
@@ -77,7 +78,7 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
     grader = finding.find(principal, grader_id)
     if not responses.sees_all_of(grader, principal):
         raise NotFound("Only the grader's own organization sees its checks.")
-    health = responses.health_out(grader, *reports.history(grader), now=database_now())
+    health = health_responses.health_out(grader, *reports.history(grader), now=database_now())
     context = finding.context(principal, grader, "health", health=health)
     return render(request, "graders/health.html", context | finding.standing(grader))
 

@@ -7,8 +7,8 @@ errors by code, the timeline) belongs to the grader's own organization.
 from dataclasses import dataclass
 from typing import Final, Self
 
-from graders.responses import GraderStatsOut
 from graders.statistics.board import GraderMeasurements
+from graders.statistics.responses import GraderStatsOut
 
 VOLUMES: Final = (1_000_000, 100_000, 10_000, 1_000, 100)
 RATE_DIGITS: Final = 3  # an exact rate of few attempts would reveal their number

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from autotune.core.clock import wire
 from graders.models import NO_VERSION, Grader, Tally
-from graders.responses import ErrorCountOut, GraderStatsOut, TimelinePointOut
 from graders.statistics import latencies, tallies
 from graders.statistics.folding import HOUR, STEP, floor_to
+from graders.statistics.responses import ErrorCountOut, GraderStatsOut, TimelinePointOut
 from graders.statistics.tallies import CounterSums
 
 MAX_POINTS: Final = 120

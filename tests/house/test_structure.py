@@ -26,7 +26,11 @@ def tree(tmp_path):
     """Writes a small server: {path: text}. Returns what the house says of it."""
 
     def write(files: dict[str, str]) -> list[str]:
-        base = {"autotune/core/outbound/engine.py": "import pycurl\n", "graders/models.py": "", "scores/models.py": ""}
+        base = {
+            "autotune/core/outbound/transfers.py": "import pycurl\n",
+            "graders/models.py": "",
+            "scores/models.py": "",
+        }
         for path, text in (base | files).items():
             file = tmp_path / path
             file.parent.mkdir(parents=True, exist_ok=True)

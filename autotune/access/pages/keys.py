@@ -31,6 +31,7 @@ from autotune.core.pages import listing
 
 WHAT: Final = "API key"
 FIELDS: Final = ("name", "role", "expiresAt", "networks", "kind")
+STATES: Final = (("usable", "usable"), ("ended", "revoked or expired"))
 IN_USE: Final = timedelta(hours=24)
 SOON: Final = timedelta(days=7)
 
@@ -51,6 +52,7 @@ def every(request: PageRequest) -> HttpResponse:
         "crumbs": places.crumbs(),
         "rows": [_row(row, names) for row in rows],
         "asked": list_request,
+        "states": STATES,
         "pager": listing.pager(pagination, len(rows)),
         "reach": policy.reach(principal, "keys", "read"),
         "may_create": policy.reach(principal, "keys", "create") is not None,

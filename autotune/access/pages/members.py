@@ -1,5 +1,6 @@
 """Pages that list members and invitations, change a member's role, and remove a member."""
 
+from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -25,6 +26,7 @@ from autotune.core.pages import listing
 from autotune.core.pages.forms import BodyForm
 
 WHAT = "member"
+STATES: Final = (("active", "members"), ("invited", "invited"))
 
 
 class MemberRoleForm(BodyForm):
@@ -48,6 +50,7 @@ def every(request: PageRequest) -> HttpResponse:
         "crumbs": places.crumbs(),
         "rows": [_row(principal, row) for row in rows],
         "asked": list_request,
+        "states": STATES,
         "pager": listing.pager(pagination, len(rows)),
         "invite": invitations.InviteForm(principal) if may_invite else None,
         "everywhere": policy.reach(principal, "members", "read") == "all",

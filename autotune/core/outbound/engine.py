@@ -5,10 +5,8 @@ socket, so a name and the connection cannot differ. Redirects are not followed, 
 are ignored, no cookies are kept, nothing is decompressed, and time, headers and body are bounded.
 """
 
-import logging
 import os
 import select
-import socket
 import threading
 import time
 from collections.abc import Hashable, Sequence
@@ -18,118 +16,13 @@ import certifi
 import pycurl
 from django.conf import settings
 
-from autotune.core.outbound.addresses import VARIABLES, AllowedNetwork, Kind, address_allowed, allowed_by
-from autotune.core.outbound.calls import OutboundError, OutboundRequest, OutboundResponse, Result, from_curl
+from autotune.core.outbound.addresses import VARIABLES, AllowedNetwork, Kind, allowed_by
+from autotune.core.outbound.calls import OutboundError, OutboundRequest, OutboundResponse, Result
 from autotune.core.outbound.polling import Poller
-from autotune.core.outbound.receiving import ResponseReceiver
+from autotune.core.outbound.transfers import Transfer
 
-logger = logging.getLogger(__name__)
-USER_AGENT: Final = "Autotune/1"
-MAX_IDLE_S: Final = 30  # an idle connection is reused at most this long
-MAX_LIFE_S: Final = 600  # and no connection lives longer than this
-DNS_CACHE_S: Final = 30
 MAX_KEPT: Final = 512  # connections kept open by one engine
 MAX_POOLED: Final = 512  # easy handles kept by one engine
-
-
-class _Transfer:
-    """An easy handle with what it receives. Pooled: the lasting options are set once, the rest for every request."""
-
-    __slots__ = ("allow", "curl", "kind", "receipt", "request", "tag")
-
-    def __init__(self, ca_file: str, kind: Kind) -> None:
-        self.kind: Kind = kind
-        self.curl = curl = pycurl.Curl()
-        self.receipt = ResponseReceiver()
-        self.request: OutboundRequest | None = None
-        self.tag: Hashable = None
-        self.allow: Sequence[AllowedNetwork] = ()
-        for option, value in (
-            (pycurl.NOSIGNAL, 1),
-            (pycurl.FOLLOWLOCATION, 0),
-            (pycurl.PROXY, ""),
-            (pycurl.NOPROXY, "*"),
-            (pycurl.NETRC, pycurl.NETRC_IGNORED),
-            (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
-            (pycurl.HTTP09_ALLOWED, 0),
-            (pycurl.REDIR_PROTOCOLS, pycurl.PROTO_HTTPS),
-            (pycurl.CAINFO, ca_file),
-            (pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2),
-            (pycurl.SSL_VERIFYPEER, 1),
-            (pycurl.SSL_VERIFYHOST, 2),
-            (pycurl.MAXAGE_CONN, MAX_IDLE_S),
-            (pycurl.MAXLIFETIME_CONN, MAX_LIFE_S),
-            (pycurl.DNS_CACHE_TIMEOUT, DNS_CACHE_S),
-            (pycurl.TCP_NODELAY, 1),
-            (pycurl.OPENSOCKETFUNCTION, self._open_socket),
-            (pycurl.HEADERFUNCTION, self.receipt.on_header),
-            (pycurl.WRITEFUNCTION, self.receipt.on_body),
-        ):
-            curl.setopt(option, value)
-
-    def prepare(self, request: OutboundRequest, tag: Hashable, allow: Sequence[AllowedNetwork]) -> None:
-        """Set what differs from request to request. Raises ValueError for a header that would break the framing."""
-        self.request, self.tag, self.allow = request, tag, allow
-        self.receipt.start(request)
-        lines = request.header_lines()
-        curl = self.curl
-        curl.setopt(pycurl.URL, request.url)
-        curl.setopt(pycurl.PROTOCOLS, _HTTP_AND_HTTPS if allow else pycurl.PROTO_HTTPS)
-        curl.setopt(pycurl.HTTPHEADER, lines + _FIXED_HEADERS)
-        if request.method == "GET":
-            curl.setopt(pycurl.HTTPGET, 1)
-        else:
-            curl.setopt(pycurl.POST, 1)
-            curl.setopt(pycurl.POSTFIELDS, request.body)
-            if request.method != "POST":
-                curl.setopt(pycurl.CUSTOMREQUEST, request.method)
-        curl.setopt(pycurl.CONNECTTIMEOUT_MS, min(request.connect_timeout_ms, request.timeout_ms))
-        curl.setopt(pycurl.TIMEOUT_MS, request.timeout_ms)
-        curl.setopt(pycurl.MAXFILESIZE_LARGE, request.max_body)
-        if request.pins:
-            curl.setopt(pycurl.PINNEDPUBLICKEY, ";".join(request.pins))
-
-    def recycle(self) -> None:
-        """Forget the request, and reset what the next one would not overwrite. Pins stay: see `Engine._idle`."""
-        request, self.request, self.tag = self.request, None, None
-        self.receipt.start(None)
-        if request is not None and request.method not in ("GET", "POST"):
-            self.curl.unsetopt(pycurl.CUSTOMREQUEST)
-
-    def _open_socket(self, purpose: int, address: Any) -> Any:
-        """libcurl's call for a socket to a resolved address. One refused address refuses the exchange."""
-        family, kind, protocol, place = address
-        request = self.request
-        if request is None or self.receipt.error is not None or family not in (socket.AF_INET, socket.AF_INET6):
-            return pycurl.SOCKET_BAD
-        try:
-            host = place[0].decode("ascii") if isinstance(place[0], bytes) else place[0]
-            port = place[1]
-            scheme = request.url.partition(":")[0].lower()
-            if address_allowed(host, port, scheme=scheme, allow=self.allow):
-                return socket.socket(family, kind, protocol)
-        except (OSError, ValueError):
-            return pycurl.SOCKET_BAD
-        # only the log has the address: the person who registered the name must not learn about the inner network
-        logger.warning("%s is not called: its host resolves to %s port %s", self.kind, host, port)
-        message = f"The host resolves to an address or port that is not allowed. {allowed_by(self.kind)}"
-        self.receipt.refuse("address_refused", message)
-        return pycurl.SOCKET_BAD
-
-    def result(self, failure: tuple[int, str] | None) -> Result:
-        """Return the result of the exchange. `failure` is libcurl's (code, text), or None if it succeeded."""
-        elapsed_ms = self.curl.getinfo(pycurl.TOTAL_TIME) * 1000.0
-        if self.receipt.error is not None:
-            return OutboundError(*self.receipt.error, elapsed_ms)
-        if failure is not None and self.request is not None:
-            connected = self.curl.getinfo(pycurl.CONNECT_TIME) > 0
-            return from_curl(*failure, elapsed_ms, connected=connected, request=self.request)
-        response = self.receipt.response(elapsed_ms)
-        return response or OutboundError("malformed_answer", "The answer has no valid HTTP status.", elapsed_ms)
-
-
-_HTTP_AND_HTTPS: Final = pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS
-_FIXED_HEADERS: Final = [f"User-Agent: {USER_AGENT}", "Accept-Encoding: identity", "Expect:"]
 _MASKS: Final = {
     pycurl.POLL_IN: select.POLLIN,
     pycurl.POLL_OUT: select.POLLOUT,
@@ -154,8 +47,8 @@ class Engine:
         self._multi = pycurl.CurlMulti()
         self._poller = Poller()
         self._deadline: float | None = None
-        self._active: dict[Any, _Transfer] = {}
-        self._idle: dict[tuple[str, ...], list[_Transfer]] = {}  # by pins, which libcurl cannot unset
+        self._active: dict[Any, Transfer] = {}
+        self._idle: dict[tuple[str, ...], list[Transfer]] = {}  # by pins, which libcurl cannot unset
         self._idle_count = 0
         self._done: list[tuple[Hashable, Result]] = []
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
@@ -185,10 +78,10 @@ class Engine:
             return
         transfer.curl.close()
 
-    def _take(self, pins: tuple[str, ...]) -> _Transfer:
+    def _take(self, pins: tuple[str, ...]) -> Transfer:
         idle = self._idle.get(pins)
         if not idle:
-            return _Transfer(self._ca_file, self._kind)
+            return Transfer(self._ca_file, self._kind)
         self._idle_count -= 1
         return idle.pop()
 

@@ -66,3 +66,13 @@ def has_bytes(sock: socket.socket) -> bool:
         return bool(sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT))
     except OSError:
         return False
+
+
+def received(sock: socket.socket, limit: int) -> bytes | None:
+    """Return what has arrived, at most `limit` bytes: b"" if the client has left, None if it has sent nothing yet."""
+    try:
+        return sock.recv(limit, socket.MSG_DONTWAIT)
+    except (BlockingIOError, InterruptedError):
+        return None
+    except OSError:
+        return b""

@@ -27,7 +27,7 @@ from autotune.core import garbage, memory
 from autotune.site.servers.arriving import PartialRequest
 from autotune.site.servers.quiet_connections import QuietConnections, open_file_limit
 from autotune.site.servers.timed_socket import TimedSocket
-from autotune.site.servers.web_connections import ClosingOrder, Connection, has_bytes
+from autotune.site.servers.web_connections import ClosingOrder, Connection, has_bytes, received
 
 ARRIVE_S: Final = 15.0  # from the connection to the end of the head, and of a small body
 MAX_WAITING_BYTES: Final = 64 * 2**20  # bytes of all requests that arrive in this process, until threads have them
@@ -119,12 +119,9 @@ class PatientWorker(ThreadWorker):
     def read_early(self, conn: Connection) -> bool:
         """Read what has arrived. Return False if a thread now has the request, or the client has left."""
         assert conn.early is not None
-        try:
-            piece = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
-        except (BlockingIOError, InterruptedError):
+        piece = received(conn.sock, PIECE)
+        if piece is None:
             return True
-        except OSError:
-            piece = b""
         if not piece:
             self.give_up(conn)
             return False
@@ -220,12 +217,9 @@ class PatientWorker(ThreadWorker):
         self.poller.register(conn.sock, EVENT_READ, partial(self.on_lingering, conn))
 
     def on_lingering(self, conn: Connection, _: socket.socket) -> None:
-        try:
-            piece = conn.sock.recv(PIECE, socket.MSG_DONTWAIT)
-        except (BlockingIOError, InterruptedError):
+        piece = received(conn.sock, PIECE)
+        if piece is None:
             return
-        except OSError:
-            piece = b""
         conn.drained += len(piece)
         if not piece or conn.drained > MAX_DRAINED:
             self.give_up(conn)

@@ -1,6 +1,6 @@
 """The list of completions with their states; the address has the filters of `GET /completions`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.http import HttpResponse
@@ -56,9 +56,7 @@ def completions(request: PageRequest) -> HttpResponse:
     }
     context = {
         "title": "Completions",
-        "given": typed_filters,
-        "faults": faults,
-        "filtered": bool(typed_filters),
+        "asked": replace(list_request, form_values=typed_filters, faults=faults),
         "rows": list_rows(rows, principal),
         "pager": _foot(listing.pager(pages, len(rows)), matches, query),
         "spans": listing.spans(typed_filters),

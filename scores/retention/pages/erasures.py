@@ -35,7 +35,7 @@ def every(request: PageRequest) -> HttpResponse:
     context = {
         "title": "Erasures",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
-        "erasures": [{"erasure": row, "out": erasure_out(row), "who": names.of(row.created_by_id)} for row in rows],
+        "rows": [{"erasure": row, "out": erasure_out(row), "who": names.of(row.created_by_id)} for row in rows],
         "asked": list_request,
         "statuses": ErasureStatus.values,
         "pager": listing.pager(pages, len(rows)),

@@ -1,5 +1,6 @@
 """Pages of legal holds: list, place, show and release them."""
 
+from typing import Final
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -21,6 +22,7 @@ from scores.retention.pages.forms import LegalHoldForm
 from scores.retention.requests import LegalHoldQuery, NewLegalHold, scope_of
 from scores.retention.responses import legal_hold_out
 
+STATES: Final = (("true", "in force"), ("false", "released"))
 FIELDS = ("reason", "completionId", "taskId", "modelId")
 
 
@@ -37,8 +39,9 @@ def every(request: PageRequest) -> HttpResponse:
     context = {
         "title": "Legal holds",
         "crumbs": places.crumbs(("Retention", reverse("retention"))),
-        "holds": [{"hold": row, "out": legal_hold_out(row), "who": names.of(row.created_by_id)} for row in rows],
+        "rows": [{"hold": row, "out": legal_hold_out(row), "who": names.of(row.created_by_id)} for row in rows],
         "asked": list_request,
+        "states": STATES,
         "pager": listing.pager(pages, len(rows)),
         "may_create": policy.reach(principal, "retention", "create") is not None,
     }

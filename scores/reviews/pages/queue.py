@@ -68,7 +68,7 @@ def reviews_page(request: PageRequest) -> HttpResponse:
         "progress": item.progress(request) if may_decide else None,
         "claimed": queue.claimed_by(readable, access.reviewer(principal)).count() if may_decide else 0,
         "person": ids.encode("user", principal.user.pk),
-        "statuses": [str(status) for status in ReviewStatus],
+        "states": [(status.value, status.value.capitalize()) for status in ReviewStatus],
         "task_choices": choices.by_name(Task.objects.visible_to(principal), "task", filters.get("taskId", "")),
         "grader_choices": choices.by_name(_graders(principal), "grader", filters.get("graderId", "")),
     }

@@ -2,9 +2,12 @@
 
 import gzip
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
+from autotune.core import ids
 from exports.files.folder import IDENTITY
 from exports.models import Export
 from exports.work import claims, running
@@ -86,7 +89,6 @@ def small_parts(settings, monkeypatch):
 
 
 def uuid_of(public_id):
-    from autotune.core import ids
 
     return ids.decode("exp", public_id)
 
@@ -116,3 +118,11 @@ def claim():
     export = claims.take()
     assert export is not None
     return export
+
+
+def lease_runs_out(export):
+    Export.objects.filter(pk=export.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
+
+
+def content_ids(api, export):
+    return [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]

@@ -55,7 +55,7 @@ def test_what_is_used_together_can_be_told_apart(scheme, least, pairs):
     assert {pair: round(value, 2) for pair, value in measured.items() if value < least} == {}
 
 
-OWN = ("base", "frame", "parts", "site", "pages/overview", "pages/account")
+OWN = ("base", "frame", "parts", "site", "site/overviews", "access/accounts")
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -16,8 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final
 
 from .. import _wire
 from .._transport import is_passing
@@ -25,102 +24,33 @@ from ..client import AutotuneClient
 from ..errors import AutotuneError, ConfigurationError, InvalidRequest, UnsendableValue
 from ..models.rewards import LiveReward
 from ._answers import NO_TEXT, Refusal
+from ._call_metrics import CallMetrics, Scored, Totals
+from ._missing_rewards import (
+    FAIL_AFTER,
+    Missing,
+    MissingReward,
+    TooManyUnscored,
+    WithoutText,
+    checked,
+    checked_limit,
+    checked_policy,
+    listed,
+)
 
-Missing = float | Literal["raise"] | None
-WithoutText = Literal["unscored", "empty", "strict"]
+__all__ = [
+    "DEADLINE_S", "FAIL_AFTER", "CallMetrics", "Item", "Missing", "MissingReward", "Scored", "Scorer",
+    "TooManyUnscored", "Totals", "WithoutText", "checked", "checked_limit", "checked_policy",
+]  # fmt: skip
+
 Item = Mapping[str, Any] | Refusal
 
 DEADLINE_S: Final = 120.0
 THREADS: Final = 32  # calls that wait at once for the asynchronous adapters
 WARN_EVERY_S: Final = 10.0
-FAIL_AFTER: Final = 10_000  # consecutive answers without a reward, if a number replaces missing rewards
 GRADER_INACTIVE: Final = "grader_inactive"  # 409: nothing is scored until its owner switches it on again
 
 log = logging.getLogger("autotune_sdk.integrations")
 _counting = threading.Lock()  # in the module: scorers are pickled between processes, and locks cannot be
-
-
-class TooManyUnscored(AutotuneError):
-    """Too many answers in a row have no reward, so the training no longer learns. See `fail_after`.
-
-    unscored  number of answers since the last reward
-    codes     the same by error code
-    """
-
-    code = "too_many_unscored"
-
-    def __init__(self, unscored: int, codes: Mapping[str, int], reasons: Mapping[str, str]) -> None:
-        details = " ".join(f"{code}: {reason}" for code, reason in sorted(reasons.items()))
-        super().__init__(
-            f"the last {unscored} answers have no reward: {_listed(codes)}. {details}{' ' if details else ''}"
-            "Fix that, or raise fail_after (AUTOTUNE_REWARD_FAIL_AFTER); 0 never ends the training."
-        )
-        self.unscored, self.codes = unscored, dict(codes)
-
-
-class MissingReward(AutotuneError):
-    """An answer has no reward, and `missing` is 'raise'. `rewards` holds those of the whole call."""
-
-    code = "missing_reward"
-
-    def __init__(self, rewards: Sequence[LiveReward], codes: Mapping[str, int]) -> None:
-        lost = sum(codes.values())
-        super().__init__(f"{lost} of {len(rewards)} answers have no reward: {_listed(codes)}")
-        self.rewards = tuple(rewards)
-
-
-@dataclass(frozen=True)
-class CallMetrics:
-    """Metrics of one call.
-
-    codes    number of answers without a reward by code ('pending' if not scored in time)
-    reasons  for each code a sentence about its first answer, if there is one
-    """
-
-    items: int
-    scored: int
-    seconds: float
-    mean: float | None
-    codes: Mapping[str, int]
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def unscored(self) -> int:
-        """Return the number of answers without a reward."""
-        return self.items - self.scored
-
-
-@dataclass(frozen=True)
-class Scored:
-    """The rewards of one call, in the order of its items: `values` with `missing` applied, `rewards` as they came."""
-
-    values: list[float | None]
-    rewards: list[LiveReward]
-    metrics: CallMetrics
-
-    @property
-    def numbers(self) -> list[float]:
-        """Return the values of a scorer whose `missing` is not None, so that no value is None."""
-        return [cast(float, value) for value in self.values]
-
-
-@dataclass
-class Totals:
-    """Totals over all calls of a scorer."""
-
-    calls: int = 0
-    items: int = 0
-    scored: int = 0
-    seconds: float = 0.0
-    codes: Counter[str] = field(default_factory=Counter)
-
-    def add(self, one: CallMetrics) -> None:
-        """Add the metrics of a call."""
-        self.calls += 1
-        self.items += one.items
-        self.scored += one.scored
-        self.seconds += one.seconds
-        self.codes.update(one.codes)
 
 
 class Scorer:
@@ -289,43 +219,15 @@ class Scorer:
             consequence = "raised for" if self.missing == "raise" else f"given as {self.missing}"
             log.warning(
                 "%d of %d answers have no reward (%s), %s%s",
-                metrics.unscored, len(rewards), _listed(codes), consequence,
+                metrics.unscored, len(rewards), listed(codes), consequence,
                 "".join(f"; {code}: {reason}" for code, reason in sorted(reasons.items())),
             )  # fmt: skip
         if self.fail_after and unscored.total() >= self.fail_after:
-            log.error("%d answers in a row have no reward (%s)", unscored.total(), _listed(unscored))
+            log.error("%d answers in a row have no reward (%s)", unscored.total(), listed(unscored))
             raise TooManyUnscored(unscored.total(), unscored, reasons)
         if codes and self.missing == "raise":
             raise MissingReward(rewards, codes)
         return Scored([self.value(reward) for reward in rewards], rewards, metrics)
-
-
-def checked(missing: Missing, *, number: bool = False) -> Missing:
-    """Return `missing`. Raises ConfigurationError for an infinite value, and for None if a number is required."""
-    if missing == "raise" or (missing is None and not number):
-        return missing
-    if isinstance(missing, bool) or not isinstance(missing, (int, float)) or not math.isfinite(missing):
-        allowed = "a finite number or 'raise'" if number else "None, a finite number or 'raise'"
-        raise ConfigurationError(f"missing must be {allowed}, not {missing!r}")
-    return float(missing)
-
-
-def checked_policy(without_text: str) -> WithoutText:
-    """Return `without_text`. Raises ConfigurationError for an unknown value."""
-    if without_text not in get_args(WithoutText):
-        raise ConfigurationError(
-            f"without_text must be one of {', '.join(get_args(WithoutText))}, not {without_text!r}"
-        )
-    return cast(WithoutText, without_text)
-
-
-def checked_limit(fail_after: int | None, missing: Missing) -> int:
-    """Return `fail_after` or its default: no limit unless the training learns from a number for missing rewards."""
-    if fail_after is None:
-        return FAIL_AFTER if isinstance(missing, float) else 0
-    if isinstance(fail_after, bool) or not isinstance(fail_after, int) or fail_after < 0:
-        raise ConfigurationError(f"fail_after must be a whole number, 0 for never, not {fail_after!r}")
-    return fail_after
 
 
 def _filled(
@@ -337,7 +239,3 @@ def _filled(
 
 def _unscored(code: str, status: str = "pending") -> LiveReward:
     return LiveReward(None, None, None, status, code)
-
-
-def _listed(codes: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))

@@ -1,20 +1,17 @@
-"""Models of graders, their secrets, versions, checks, status changes and statistics."""
+"""Models of graders, their secrets, versions and guards."""
 
 from sys import float_info
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
 
 from autotune.access.models import Organization, User
 from autotune.core import ids
-from autotune.core.crypto.fields import EncryptedNoteField, EncryptedTextField
+from autotune.core.crypto.fields import EncryptedTextField
 from graders.querysets import GraderPartQuerySet, GraderQuerySet
 from graders.scales import Scale
 from graders.states import GraderKind, GraderStatus, Visibility
-
-NO_VERSION = UUID(int=0)  # in counters: before the grader reported a version
 
 
 def _choices(name: str, kind: type[models.TextChoices], field: str) -> models.CheckConstraint:
@@ -187,121 +184,3 @@ class GraderVersion(models.Model):
         if self._state.adding:
             self.scale  # noqa: B018 - raises
         super().save(*args, **kwargs)
-
-
-class GraderCheck(models.Model):
-    """The result of one check of a grader, from a verification or a health check. `uid` binds its ciphertext."""
-
-    id = models.BigAutoField(primary_key=True)
-    uid = models.UUIDField(default=ids.new, editable=False)
-    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="checks")
-    name = models.CharField(max_length=32)
-    passed = models.BooleanField()
-    detail = EncryptedNoteField(row="uid")
-    latency_ms = models.FloatField(null=True)
-    clock_skew_s = models.FloatField(null=True)
-    at = models.DateTimeField(default=timezone.now)
-
-    objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
-
-    class Meta:
-        indexes = [models.Index(fields=["grader", "-id"], name="graders_check_recent")]
-
-    def __str__(self) -> str:
-        return f"{self.name}: {'passed' if self.passed else 'failed'}"
-
-    @property
-    def organization_id(self) -> UUID:
-        """Whose data key encrypts."""
-        return self.grader.organization_id
-
-
-class GraderStatusChange(models.Model):
-    """A change of a grader's status, with its reason. `uid` binds its ciphertext."""
-
-    id = models.BigAutoField(primary_key=True)
-    uid = models.UUIDField(default=ids.new, editable=False)
-    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, related_name="status_changes")
-    previous = models.CharField(max_length=8)
-    current = models.CharField(max_length=8)
-    reason = EncryptedNoteField(row="uid")
-    at = models.DateTimeField(default=timezone.now)
-
-    objects: ClassVar[GraderPartQuerySet] = GraderPartQuerySet.as_manager()  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        return f"{self.previous} -> {self.current}"
-
-    @property
-    def organization_id(self) -> UUID:
-        """Whose data key encrypts."""
-        return self.grader.organization_id
-
-
-class GraderCounters(models.Model):
-    """Counters of the scores, latencies and errors of a grader version.
-
-    errors     {code: count}, one for each attempt on a completion that ended with the code
-    latencies  {bucket: count} of calls by completion; see graders/statistics/latencies.py for the buckets
-    histogram  10 counts of scores, bins of 0.1, the last closed
-    """
-
-    version_id = models.UUIDField(default=NO_VERSION)
-    scored = models.PositiveIntegerField(default=0)
-    value_sum = models.FloatField(default=0.0)
-    histogram = models.JSONField(default=list)
-    latency_sum_ms = models.FloatField(default=0.0)
-    latencies = models.JSONField(default=dict)
-    errors = models.JSONField(default=dict)
-
-    class Meta:
-        abstract = True
-
-
-class Tally(GraderCounters):
-    """Counters of one saved group of results, written in the transaction of the save.
-
-    Rows are only appended, so no transaction waits for another. A job folds them into GraderStatistic and GraderHour;
-    readers add the tallies to either.
-    """
-
-    id = models.BigAutoField(primary_key=True)
-    grader_id = models.UUIDField()
-    at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        verbose_name_plural = "tallies"
-
-    def __str__(self) -> str:
-        return f"{self.grader_id} {self.at:%H:%M:%S}"
-
-
-class GraderStatistic(GraderCounters):
-    """Counters of one grader version over five minutes; over a whole day where it is older than folding.FINE_FOR."""
-
-    id = models.BigAutoField(primary_key=True)
-    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="statistics")
-    start = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["grader", "start", "version_id"], name="graders_statistic")]
-
-    def __str__(self) -> str:
-        return f"{self.grader_id} {self.start:%Y-%m-%d %H:%M}"
-
-
-class GraderHour(GraderCounters):
-    """Counters of one grader version over an hour: the sums of the hour's GraderStatistic rows.
-
-    The code that writes those rows also writes these. A day that has one row there has the same row here.
-    """
-
-    id = models.BigAutoField(primary_key=True)
-    grader = models.ForeignKey(Grader, on_delete=models.CASCADE, db_index=False, related_name="hours")
-    start = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["grader", "start", "version_id"], name="graders_hour")]
-
-    def __str__(self) -> str:
-        return f"{self.grader_id} {self.start:%Y-%m-%d %H:00}"
