@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from graders.statistics import reports
+from graders.statistics import tallies
 from scores.engine import settling
 from scores.engine.call_results import Judged, Missed, Results
 from scores.engine.claims import Claimed
@@ -136,7 +136,7 @@ def _failed(entry: Missed) -> Failed:
 def _count(grader_id: UUID, grader_version_id: UUID, results: Results, moved: set[UUID]) -> None:
     """Add the results to the grader's statistics, without those of background purposes."""
     counted = [entry for entry in results.judged if entry.run.run_id in moved and entry.run.purpose not in BACKGROUND]
-    reports.record(
+    tallies.record(
         grader_id,
         grader_version_id,
         values=[entry.verdict.value for entry in counted],
