@@ -20,11 +20,10 @@ from scores.engine import claims, recording, retries
 from scores.engine.bodies import body_for
 from scores.engine.bodies.interface import Body, CallEnd
 from scores.engine.call_results import Judged, Missed, PostponedRun, Results
-from scores.engine.claims import Claimed
+from scores.engine.claims import BackgroundShare, Claimed
 from scores.engine.materials import Facts
 from scores.engine.pacing import Pace
 from scores.engine.planning import Plan
-from scores.engine.shares import BackgroundShare
 from scores.engine.timeline import entry
 from scores.states import WaitsFor
 
