@@ -67,7 +67,9 @@ def fail(runs: Sequence[Claimed | Saved], code: str, message: str, facts: Facts,
 def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Facts) -> set[UUID]:
     """Save a group inside a transaction. Return the runs that are scored, failed or under review now."""
     final = [entry for entry in results.missed if entry.decision.wake_at is None]
-    settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.counts})
+    shared = _shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.counts}
+    if shared:
+        settling.lock(shared)
     certain, doubtful = _by_confidence(results.judged, facts)
     if results.mixed or (certain and doubtful):
         _lock_runs(results)
@@ -78,8 +80,9 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: Results, facts: Fac
     store.rest([postponed.paused("hold") for postponed in results.resting])
     store.wait([postponed.paused("call") for postponed in results.accepted])
     opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
-    ended = _shared(entry for entry in certain if entry.run.run_id in moved)
-    settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)
+    if shared:
+        ended = _shared(entry for entry in certain if entry.run.run_id in moved)
+        settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)
     _count(grader_id, grader_version_id, results, moved | opened)
     return moved | opened | {run.run_id for run in failed}
 
