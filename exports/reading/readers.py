@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from statistics import fmean
 from typing import Any, ClassVar
@@ -40,18 +41,22 @@ WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 def reader(query: ExportQuery, selection: Selection) -> Reader:
     """Return the reader that `per` selects."""
     kind = ScoreReader if query.per == "grader" else RewardReader
-    return kind(query, selection, Sight.of(selection.principal))
+    return kind(query, selection)
 
 
-@dataclass(slots=True)
+@dataclass
 class RewardReader:
     """Reads rewards with a value (`per=completion`), with the score of a sole grader; a panel has no such score."""
 
     counts: ClassVar[bool] = True  # whether layouts by prompt count what they leave out
     query: ExportQuery
     selection: Selection
-    sight: Sight
     sole_graders: dict[bytes, bytes | None] = field(default_factory=dict)
+
+    @cached_property
+    def sight(self) -> Sight:
+        """What the reader of the export sees of dimensions; an export without dimensions needs none."""
+        return Sight.of(self.selection.principal)
 
     @property
     def forms(self) -> Forms:
@@ -152,7 +157,7 @@ class RewardReader:
         self.sole_graders.update({v: panel[0] if len(panel) == 1 else None for v, panel in panels.items()})
 
 
-@dataclass(slots=True)
+@dataclass
 class ScoreReader:
     """Reads the current scores of completions with a final reward (`per=grader`), by completion, then by age.
 
@@ -161,7 +166,11 @@ class ScoreReader:
 
     query: ExportQuery
     selection: Selection
-    sight: Sight
+
+    @cached_property
+    def sight(self) -> Sight:
+        """What the reader of the export sees of dimensions; an export without dimensions needs none."""
+        return Sight.of(self.selection.principal)
 
     @property
     def forms(self) -> Forms:
