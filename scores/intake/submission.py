@@ -15,8 +15,9 @@ from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden,
 from graders.models import Grader
 from scores.intake import estimates, storing
 from scores.intake.drafts import Draft, draft, repeated
+from scores.intake.outcomes import Refused, StoredItem
 from scores.intake.requests import NewCompletion
-from scores.intake.storing import Refused, StoredItem, TaskPanel
+from scores.intake.storing import TaskPanel
 from tasks.models import PanelMember, Task
 from tasks.states import Part, Source, TaskKind
 
