@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
 
 from autotune.access.principal import Principal
 from autotune.core import bulk, clock, ids
 from autotune.core.crypto import encryption
-from autotune.core.crypto.fields import encrypted
+from autotune.core.crypto.fields import Legible, encrypted
 from autotune.core.errors import FieldError
 from graders.models import Grader
 from graders.states import GraderStatus
@@ -22,8 +22,7 @@ from scores.states import Purpose, RunStatus, WaitsFor
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
-from tasks.responses import content_of
-from tasks.states import Part, Source
+from tasks.states import Form, Part, Source
 
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
@@ -60,7 +59,7 @@ class TaskPanel:
 
         raises  MasterKeyMissing
         """
-        content = content_of(version)
+        content: dict[str, Any] | None = Legible(version).content
         if content is None:
             return cls(task, "", graders, is_readable=False)
         return cls(task, content.get("promptTemplate", ""), graders, content.get("systemPrompt"))
@@ -191,7 +190,7 @@ def _completion_rows(
             draft.external_id,
             digests.get(draft.index),
             *digester.stored(draft.prompt, draft.messages, draft.response, system_prompt=system_prompt),
-            form_of(draft.messages).value,
+            Form.PROMPT.value if draft.messages is None else form_of(draft.messages).value,
             _PROMPT.envelope(cipher, pk, draft.prompt),
             _RESPONSE.envelope(cipher, pk, draft.response),
             _MESSAGES.envelope(cipher, pk, draft.messages),
