@@ -1,13 +1,23 @@
 """The API endpoint that streams an export as its response."""
 
+import itertools
+import logging
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
+from autotune.access.principal import Principal
 from autotune.access.views import ApiView
 from autotune.core.api.operations import operation
-from exports import streaming
-from exports.formats import MEDIA_TYPES
-from exports.requests import ExportQuery
+from autotune.core.streams import watched
+from exports import formats, layouts
+from exports.formats import MEDIA_TYPES, json
+from exports.metadata import ExportFacts
+from exports.requests import ExportQuery, check
+from scores.results import filters
+
+logger = logging.getLogger(__name__)
 
 
 class ExportView(ApiView):
@@ -38,4 +48,36 @@ class ExportView(ApiView):
         `compression` wraps the file (`.jsonl.gz`); Parquet is compressed internally. `format=json` is one object
         `{records, metadata}` of at most 10,000 rows, else 400 `too_many_records`. Without rows the file is empty.
         """
-        return streaming.respond(request._request, query, self.principal)
+        return _streamed(request._request, query, self.principal)
+
+
+def _streamed(request: HttpRequest, query: ExportQuery, principal: Principal) -> HttpResponseBase:
+    """Return the export that `query` asks for as a streamed response, never fully in memory.
+
+    A client can detect an incomplete stream. The first piece is built before the response starts, so that errors of the
+    request or the database are still reported.
+
+    raises  Invalid or NotFound for the query
+    """
+    check(query)
+    selection = filters.check(query, principal)
+    facts = ExportFacts()
+    layout = layouts.layout(query, selection)
+    encoder = formats.encoder(query, layout.schema, facts)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{_name(query, facts)}.{encoder.extension}"',
+        "Cache-Control": "no-store",
+        "X-Accel-Buffering": "no",
+    }
+    if request.method == "HEAD":
+        return HttpResponse(content_type=encoder.media_type, headers=headers)
+    if query.format == "json" and (rows := layout.expected()) > json.MAX_RECORDS:
+        raise json.too_many(rows)
+    pieces = encoder.encode(layout.batches())
+    first = next(pieces, b"")
+    body = watched(itertools.chain([first] if first else [], pieces), "the export", request, logger)
+    return StreamingHttpResponse(body, content_type=encoder.media_type, headers=headers)
+
+
+def _name(query: ExportQuery, facts: ExportFacts) -> str:
+    return f"autotune-{query.layout}-{facts.exported_at:%Y%m%dT%H%M%SZ}"

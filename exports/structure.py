@@ -108,13 +108,10 @@ class Encoder(Protocol):
         """Yield the file in pieces. Its facts are complete after the last piece."""
 
 
-def apply_naming(schema: Schema, naming: str) -> Schema:
-    """Spell the column names of a schema in `snake` case (unchanged) or `camel` case."""
-    if naming != "camel":
-        return schema
+def in_camel_case(schema: Schema) -> Schema:
+    """Spell the column names of a schema, which are in snake case, in camel case."""
     return tuple(
-        replace(column, name=_to_camel_case(column.name), members=apply_naming(column.members, naming))
-        for column in schema
+        replace(column, name=_to_camel_case(column.name), members=in_camel_case(column.members)) for column in schema
     )
 
 

@@ -47,7 +47,7 @@ class Digester:
         return mac.digest()
 
     def _of_prompt(self, prompt: str, messages: Sequence[Any] | None, system_prompt: str | None) -> hmac.HMAC:
-        if system_prompt_in_effect(messages, system_prompt):
+        if system_prompt and system_prompt_in_effect(messages, system_prompt):
             messages = whole_conversation(prompt, messages, system_prompt)
         mac = self._empty.copy()
         _add(mac, b"prompt" if messages is None else b"messages")

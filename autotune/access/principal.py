@@ -8,6 +8,7 @@ from typing import Any, Final
 from autotune.access.models import ApiKey, Organization, Role, User
 
 ORDER: Final = ("own", "organization", "all")
+RANKS: Final = {scope: rank for rank, scope in enumerate(ORDER)}
 OPEN: Final = "listed_graders"  # open to everybody: this permission ranks nobody above another
 Grants = dict[tuple[str, str], str]
 
@@ -34,23 +35,27 @@ class Principal:
     def grants(self) -> Grants:
         """Map (resource, action) to the widest scope that the role, and for a key the person's membership, allows."""
         role_grants = granted(self.role.permissions)
-        return role_grants if self.membership_grants is None else _lesser(role_grants, granted(self.membership_grants))
+        if self.membership_grants is None or self.held == self.role.permissions:
+            return role_grants
+        return _lesser(role_grants, granted(self.membership_grants))
 
 
 def granted(permissions: Iterable[Mapping[str, Any]]) -> Grants:
     """Map (resource, action) to the widest of its scopes."""
     grants: Grants = {}
     for permission in permissions:
+        resource, scope = permission["resource"], permission["scope"]
+        rank = RANKS[scope]
         for action in permission["actions"]:
-            pair = (permission["resource"], action)
-            if not wider(grants.get(pair), permission["scope"]):
-                grants[pair] = permission["scope"]
+            widest = grants.get((resource, action))
+            if widest is None or RANKS[widest] < rank:
+                grants[resource, action] = scope
     return grants
 
 
 def wider(scope: str | None, than: str) -> bool:
     """Return whether `scope` reaches at least as far as `than`."""
-    return scope is not None and ORDER.index(scope) >= ORDER.index(than)
+    return scope is not None and RANKS[scope] >= RANKS[than]
 
 
 def _lesser(role_grants: Grants, member_grants: Grants) -> Grants:

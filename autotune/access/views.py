@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http.response import HttpResponseBase
 
 from autotune.access import commits, idempotency, policy
-from autotune.access.audit import current_call, response_subjects, trail
+from autotune.access.audit import current_call, trail
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.access.throttling.throttles import ThrottledView
@@ -45,8 +45,9 @@ class ApiView(ThrottledView, OperationView):
     def perform(self, operation: Operation, work: Callable[[], HttpResponseBase]) -> HttpResponseBase:
         request = self.request._request
         if request.method in SAFE_METHODS:
-            return response_subjects.noted(work())
-        key = idempotency.key_of(request) if request.method in self.keyed_methods else None
+            return current_call.note_response(work())
+        is_keyed = request.method in self.keyed_methods and idempotency.META_NAME in request.META
+        key = idempotency.key_of(request) if is_keyed else None
         audited = self._opened(work) if operation.calls_out else self._recorded(work)
         if key is not None:
             own = policy.reach(self.principal, operation.resource, operation.action) == "own"
@@ -59,7 +60,7 @@ class ApiView(ThrottledView, OperationView):
         """Return the work followed by its event, for one transaction. The middleware records a returned error later."""
 
         def audited() -> HttpResponseBase:
-            response = response_subjects.noted(work())
+            response = current_call.note_response(work())
             if response.status_code < 400:
                 trail.within(response.status_code)
             return response
@@ -72,7 +73,7 @@ class ApiView(ThrottledView, OperationView):
         def audited() -> HttpResponseBase:
             if (call := current_call.current()) is not None:
                 trail.opened(call)
-            return response_subjects.noted(work())
+            return current_call.note_response(work())
 
         return audited
 

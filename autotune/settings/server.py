@@ -43,7 +43,7 @@ MIDDLEWARE = [
     "autotune.core.api.middleware.RequestIdMiddleware",
     "autotune.core.api.middleware.TrustedProxyMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "autotune.site.headers.HeadersMiddleware",
+    "autotune.core.api.middleware.HeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "autotune.access.audit.middleware.AuditMiddleware",

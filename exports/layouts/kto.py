@@ -9,7 +9,7 @@ from exports.reading.conversations import Conversations
 from exports.reading.labels import LabelCache
 from exports.reading.ranges import RecordGroup
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, apply_naming
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, in_camel_case
 from scores.results.filters import Selection
 
 THRESHOLD = 0.5
@@ -34,7 +34,7 @@ class KtoLayout:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
-        self.schema = apply_naming(schema(query), query.naming)
+        self.schema = schema(query) if query.naming == "snake" else in_camel_case(schema(query))
         self.reader = readers.reader(query, selection)
         self.threshold = THRESHOLD if query.threshold is None else query.threshold
         self.conversations = Conversations()

@@ -15,9 +15,8 @@ from exports.reading.labels import LabelCache, public_ids
 from exports.reading.prompts import START, PromptPosition, PromptRange, TextSize, UnfitCompletions
 from exports.reading.ranges import Stored
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, apply_naming
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, in_camel_case
 from scores.results.filters import Selection
-from scores.results.privacy import ViewerSight
 
 METADATA: Schema = (
     Column("task_id", ColumnKind.TEXT, repeats=True),
@@ -85,11 +84,11 @@ class PreferencesLayout:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
-        self.schema = apply_naming(schema(query), query.naming)
+        self.schema = schema(query) if query.naming == "snake" else in_camel_case(schema(query))
         self.texts = ("prompt", "response", *(("messages",) if query.conversational else ()))
         self.texts += ("metadata",) if query.tools else ()
         self.conversations = Conversations()
-        self.reader = readers.RewardReader(query, selection, ViewerSight.of(selection.principal))
+        self.reader = readers.RewardReader(query, selection)
         self.choice = PairChoice(
             query.strategy or pairs.BEST_WORST, query.min_score_delta or 0.0, query.cap_per_prompt, query.seed or 0
         )

@@ -9,7 +9,7 @@ from exports.reading.conversations import Conversations
 from exports.reading.labels import LabelCache, public_ids
 from exports.reading.ranges import RecordGroup, RecordHead
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, apply_naming
+from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, in_camel_case
 from scores.results.filters import Selection
 
 METADATA: Schema = (
@@ -59,9 +59,8 @@ class RecordsLayout:
         self.flat = query.dimension_columns
         # `datasets` cannot load a file with a map: Parquet has the column only if the query asks for it.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
-        *before, last = apply_naming(
-            tuple(column for column in schema(query) if not (self.bare and column.name == "dimensions")), query.naming
-        )
+        columns = tuple(column for column in schema(query) if not (self.bare and column.name == "dimensions"))
+        *before, last = columns if query.naming == "snake" else in_camel_case(columns)
         flat = [Column(f"dimension_{name}", ColumnKind.FLOAT, nullable=True) for name in self.names or () if self.flat]
         self.schema = (*before, *flat, last)
         self.labels = LabelCache()

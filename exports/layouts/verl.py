@@ -24,7 +24,6 @@ from exports.reading.readers import WHOLE_SIZE
 from exports.requests import ExportQuery
 from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema
 from scores.results.filters import ScoreFilter, Selection
-from scores.results.privacy import ViewerSight
 
 SCHEMA: Schema = (
     Column("data_source", ColumnKind.TEXT, repeats=True),
@@ -76,7 +75,7 @@ class VerlLayout:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.schema = SCHEMA
-        self.reader = readers.RewardReader(query, selection, ViewerSight.of(selection.principal))
+        self.reader = readers.RewardReader(query, selection)
         self.forms = self.reader.forms
         self.conversations = Conversations()
         self.dataset = _dataset(query, selection)

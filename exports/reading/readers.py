@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from statistics import fmean
 from typing import Any, ClassVar
@@ -40,18 +41,22 @@ WHOLE_SIZE = CONVERSATION_SIZE + Coalesce(Length("metadata"), 0)
 def reader(query: ExportQuery, selection: Selection) -> RangeReader:
     """Return the reader that `per` selects."""
     kind = ScoreReader if query.per == "grader" else RewardReader
-    return kind(query, selection, ViewerSight.of(selection.principal))
+    return kind(query, selection)
 
 
-@dataclass(slots=True)
+@dataclass
 class RewardReader:
     """Reads rewards with a value (`per=completion`), with the score of a sole grader; a panel has no such score."""
 
     counts: ClassVar[bool] = True  # whether layouts by prompt count what they leave out
     query: ExportQuery
     selection: Selection
-    sight: ViewerSight
     sole_graders: dict[bytes, bytes | None] = field(default_factory=dict)
+
+    @cached_property
+    def sight(self) -> ViewerSight:
+        """What the reader of the export sees of dimensions; an export without dimensions needs none."""
+        return ViewerSight.of(self.selection.principal)
 
     @property
     def forms(self) -> Forms:
@@ -156,7 +161,7 @@ class RewardReader:
         self.sole_graders.update({v: panel[0] if len(panel) == 1 else None for v, panel in panels.items()})
 
 
-@dataclass(slots=True)
+@dataclass
 class ScoreReader:
     """Reads the current scores of completions with a final reward (`per=grader`), by completion, then by age.
 
@@ -165,7 +170,11 @@ class ScoreReader:
 
     query: ExportQuery
     selection: Selection
-    sight: ViewerSight
+
+    @cached_property
+    def sight(self) -> ViewerSight:
+        """What the reader of the export sees of dimensions; an export without dimensions needs none."""
+        return ViewerSight.of(self.selection.principal)
 
     @property
     def forms(self) -> Forms:
@@ -224,7 +233,7 @@ class ScoreReader:
         scores_with_dimensions = _with_readable_dimensions(
             self.sight, rows.plain(scores.values_list(*members, "grader_version_id", *DIMENSIONS))
         )
-        # in the order of Head's members
+        # in the order of RecordHead's members
         return [(*row[:4], row[5], row[4], dimensions) for row, dimensions in scores_with_dimensions]
 
 

@@ -1,10 +1,10 @@
-"""Count each saved group of a grader's results, and report a grader's figures over a window.
+"""Report a grader's figures over a window.
 
 errorRate is errors / (scored + errors), counted by attempts: a completion that failed twice and was then scored adds
 two errors and one score.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -13,7 +13,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from autotune.core.clock import wire
-from graders.models import NO_VERSION, Grader, Tally
+from graders.models import Grader
 from graders.statistics import latencies, tallies
 from graders.statistics.folding import HOUR, STEP, floor_to
 from graders.statistics.responses import ErrorCountOut, GraderStatsOut, TimelinePointOut
@@ -31,37 +31,6 @@ POINT_STEPS: Final = tuple(
 )
 
 _EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def record(
-    grader_id: UUID,
-    version_id: UUID | None,
-    *,
-    values: Sequence[float],
-    latency_ms: Sequence[float],
-    errors: Mapping[str, int],
-) -> None:
-    """Count one saved group of results: insert one row in the caller's transaction, without waiting for a lock.
-
-    values      the scores that were recorded
-    latency_ms  the latencies of the calls, one for each scored completion, in any order
-    errors      {code: completions}, one for each attempt on a completion that ended with the code
-    """
-    if not values and not errors:
-        return
-    histogram = [0] * tallies.BINS
-    for value in values:
-        histogram[tallies.bin_of(value)] += 1
-    Tally.objects.create(
-        grader_id=grader_id,
-        version_id=version_id or NO_VERSION,
-        scored=len(values),
-        value_sum=sum(values),
-        histogram=histogram,
-        latency_sum_ms=sum(latency_ms),
-        latencies=latencies.counted(latency_ms),
-        errors=dict(errors),
-    )
 
 
 def report(grader: Grader, window: str = "all") -> GraderStatsOut:

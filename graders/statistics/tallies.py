@@ -1,6 +1,6 @@
-"""Sum graders' counters, and read folded and fresh rows together."""
+"""Count each saved group of a grader's results, and read and sum the counters: folded and fresh rows together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.db.models import Max, Min, QuerySet, Sum
 
-from graders.models import GraderHour, GraderStatistic, Tally
+from graders.models import NO_VERSION, GraderHour, GraderStatistic, Tally
+from graders.statistics import latencies
 
 BINS: Final = 10
 COUNTERS: Final = ("scored", "value_sum", "histogram", "latency_sum_ms", "latencies", "errors")
@@ -17,6 +18,37 @@ COUNTERS: Final = ("scored", "value_sum", "histogram", "latency_sum_ms", "latenc
 def bin_of(value: float) -> int:
     """Return the bin of 0.1 that contains a score; the last one includes 1."""
     return min(int(value * BINS), BINS - 1)
+
+
+def record(
+    grader_id: UUID,
+    version_id: UUID | None,
+    *,
+    values: Sequence[float],
+    latency_ms: Sequence[float],
+    errors: Mapping[str, int],
+) -> None:
+    """Count one saved group of results: insert one row in the caller's transaction, without waiting for a lock.
+
+    values      the scores that were recorded
+    latency_ms  the latencies of the calls, one for each scored completion, in any order
+    errors      {code: completions}, one for each attempt on a completion that ended with the code
+    """
+    if not values and not errors:
+        return
+    histogram = [0] * BINS
+    for value in values:
+        histogram[bin_of(value)] += 1
+    Tally.objects.create(
+        grader_id=grader_id,
+        version_id=version_id or NO_VERSION,
+        scored=len(values),
+        value_sum=sum(values),
+        histogram=histogram,
+        latency_sum_ms=sum(latency_ms),
+        latencies=latencies.counted(latency_ms),
+        errors=dict(errors),
+    )
 
 
 @dataclass(slots=True)

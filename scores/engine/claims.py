@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -16,12 +16,14 @@ from scores.engine import transitions
 from scores.engine.timeline import appended, entry
 from scores.models import WorkflowRun
 from scores.querysets import WorkflowRunQuerySet
-from scores.states import BACKGROUND_PRIORITY, RunPurpose, RunStatus, WaitKind
+from scores.states import BACKGROUND, BACKGROUND_PRIORITY, RunPurpose, RunStatus, WaitKind
 
 LEASE = timedelta(seconds=15)
 RENEW_AFTER = timedelta(seconds=5)
 RESTED = 256  # runs of a held grader that are put to sleep at once
 RESTED_BRIEFLY = 32  # for a rate limit, which holds the grader again every few seconds
+OTHERS_PER_BACKGROUND: Final = 9  # other runs that earn one run of a background purpose
+MOST_BACKGROUND_EARNED: Final = 50  # a drain that met no background work for long does not owe it a burst
 
 
 @dataclass(slots=True)
@@ -47,6 +49,27 @@ class ClaimedRun:
     def counts(self) -> bool:
         """Whether the reward of its completion depends on it."""
         return self.purpose == RunPurpose.SCORE
+
+
+class BackgroundShare:
+    """How many runs of background purposes a drain may claim now: at most a tenth while other runs are due."""
+
+    def __init__(self) -> None:
+        self._others = 0  # runs of other purposes that have not earned one yet
+
+    @property
+    def earned(self) -> int:
+        return self._others // OTHERS_PER_BACKGROUND
+
+    def note(self, claimed: Sequence[ClaimedRun], limit: int) -> None:
+        """Note a claim of at most `limit` runs. If it was not full, its background runs took the place of none."""
+        background = sum(run.purpose in BACKGROUND for run in claimed)
+        others = len(claimed) - background
+        spent = background if len(claimed) == limit else 0
+        self._others = max(
+            0,
+            min(self._others + others - OTHERS_PER_BACKGROUND * spent, OTHERS_PER_BACKGROUND * MOST_BACKGROUND_EARNED),
+        )
 
 
 _COLUMNS = (
@@ -111,7 +134,7 @@ def take(grader_id: UUID, *, limit: int, background: int = 0) -> list[ClaimedRun
 
     It never waits: runs that another process has locked are skipped, so the result may be empty.
 
-    background  how many of them may be of background purposes if other runs could fill the claim (shares.py)
+    background  how many of them may be of background purposes if other runs could fill the claim (BackgroundShare)
     """
     take_rows = _take_postgres if connection.vendor == "postgresql" else _take_embedded
     return sorted(

@@ -20,11 +20,10 @@ from scores.engine import claims, recording, retries
 from scores.engine.bodies import body_for
 from scores.engine.bodies.interface import Body, CallEnd
 from scores.engine.call_results import CallResults, FailedAttempt, JudgedRun, PostponedRun
-from scores.engine.claims import ClaimedRun
+from scores.engine.claims import BackgroundShare, ClaimedRun
 from scores.engine.materials import TaskFactsCache
 from scores.engine.pacing import DrainPace
 from scores.engine.planning import CallPlan
-from scores.engine.shares import BackgroundShare
 from scores.engine.timeline import entry
 from scores.states import WaitKind
 
@@ -48,7 +47,7 @@ class Drain:
     until     the monotonic time after which it sends no calls; it ends once the open calls are answered
     is_woken  returns whether a wake-up reported new work since `is_woken` was last called
     ending    whether it must end early
-    held      the grader may not be called for now; the claimed runs sleep
+    paused    the grader may not be called for now; the claimed runs sleep
     """
 
     def __init__(

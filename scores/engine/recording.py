@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from graders.statistics import reports
+from graders.statistics import tallies
 from scores.engine import settling
 from scores.engine.call_results import CallResults, FailedAttempt, JudgedRun
 from scores.engine.claims import ClaimedRun
@@ -73,7 +73,9 @@ def fail(
 def _save(grader_id: UUID, grader_version_id: UUID, results: CallResults, facts: TaskFactsCache) -> set[UUID]:
     """Save a group inside a transaction. Return the runs that are scored, failed or under review now."""
     final = [entry for entry in results.missed if entry.decision.wake_at is None]
-    settling.lock(_shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.counts})
+    shared = _shared(results.judged) | {entry.run.completion_id for entry in final if entry.run.counts}
+    if shared:
+        settling.lock(shared)
     certain, doubtful = _by_confidence(results.judged, facts)
     if results.mixed or (certain and doubtful):
         _lock_runs(results)
@@ -84,8 +86,9 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: CallResults, facts:
     store.rest([postponed.paused("hold") for postponed in results.resting])
     store.wait([postponed.paused("call") for postponed in results.accepted])
     opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
-    ended = _shared(entry for entry in certain if entry.run.run_id in moved)
-    settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)
+    if shared:
+        ended = _shared(entry for entry in certain if entry.run.run_id in moved)
+        settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)
     _count(grader_id, grader_version_id, results, moved | opened)
     return moved | opened | {run.run_id for run in failed}
 
@@ -142,7 +145,7 @@ def _failed(entry: FailedAttempt) -> FailureToStore:
 def _count(grader_id: UUID, grader_version_id: UUID, results: CallResults, moved: set[UUID]) -> None:
     """Add the results to the grader's statistics, without those of background purposes."""
     counted = [entry for entry in results.judged if entry.run.run_id in moved and entry.run.purpose not in BACKGROUND]
-    reports.record(
+    tallies.record(
         grader_id,
         grader_version_id,
         values=[entry.verdict.value for entry in counted],

@@ -6,8 +6,8 @@ from django.conf import settings
 
 from autotune.core.api import parsing
 from autotune.core.errors import FieldError, Invalid
+from scores.intake.outcomes import RefusedItem
 from scores.intake.requests import NewBatch, NewCompletion
-from scores.intake.storing import RefusedItem
 
 _MEMBERS = frozenset(NewBatch.__struct_encode_fields__)
 

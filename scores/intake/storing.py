@@ -1,30 +1,28 @@
-"""Store submitted completions: look up those that are stored already, and insert the others and their runs by COPY."""
+"""Store submitted completions that are not stored already, and their runs, by COPY."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Self
+from typing import Any, Self
 from uuid import UUID
-
-from django.db import connection
 
 from autotune.access.principal import Principal
 from autotune.core import bulk, clock, ids
 from autotune.core.crypto import encryption
-from autotune.core.crypto.fields import encrypted
+from autotune.core.crypto.fields import LegibleRow, encrypted
 from autotune.core.errors import FieldError
 from graders.models import Grader
 from graders.states import GraderStatus
 from scores.engine import wakeups
+from scores.intake import external_ids
 from scores.intake.drafts import CompletionDraft
+from scores.intake.outcomes import RefusedItem, StoredItem
 from scores.models import WorkflowRun
-from scores.states import BACKGROUND, RunPurpose, RunStatus, WaitKind
+from scores.states import RunPurpose, RunStatus, WaitKind
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
-from tasks.responses import content_of
-from tasks.states import CompletionSource, PanelPart
+from tasks.states import CompletionSource, ConversationShape, PanelPart
 
 COMPLETION_COLUMNS = (
     "id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "external_id", "content_digest",
@@ -37,15 +35,6 @@ RUN_COLUMNS = (
 )  # fmt: skip
 _PURPOSES = {PanelPart.SCORING.value: RunPurpose.SCORE.value, PanelPart.SHADOW.value: RunPurpose.SHADOW.value}
 COPY_COLUMNS = (*RUN_COLUMNS, "waits_for", "reuses")
-# One look-up in the unique index for each pair. For a constant task whose rows all came after the last ANALYZE,
-# PostgreSQL expects one row and would read all of them by another index; for a joined task it expects the average
-# number. `offset 0` keeps the subquery from being joined in another way.
-_WITH_EXTERNAL_IDS = """
-    select c.id, c.task_id, c.external_id, c.content_digest, c.erased_at
-    from unnest(%s::uuid[], %s::text[]) as e(task_id, external_id) cross join lateral (
-        select * from tasks_completion c where c.task_id = e.task_id and c.external_id = e.external_id offset 0
-    ) c
-"""
 _PROMPT, _RESPONSE, _MESSAGES, _METADATA, _VARIABLES = (
     encrypted(Completion, name) for name in ("prompt", "response", "messages", "metadata", "variables")
 )
@@ -70,7 +59,7 @@ class TaskPanel:
 
         raises  MasterKeyMissing
         """
-        content = content_of(version)
+        content: dict[str, Any] | None = LegibleRow(version).content
         if content is None:
             return cls(task, "", graders, is_readable=False)
         return cls(task, content.get("promptTemplate", ""), graders, content.get("systemPrompt"))
@@ -113,26 +102,6 @@ def panel_of(task: Task, task_version_id: UUID) -> TaskPanel:
     return TaskPanel.of(task, members[0].task_version, graders)
 
 
-@dataclass(slots=True)
-class StoredItem:
-    """An item that is stored, by this request or an earlier one. The scoring runs come first in `run_ids`."""
-
-    index: int
-    completion_id: UUID
-    external_id: str | None
-    run_ids: list[UUID]
-    existing: bool = False
-
-
-@dataclass(slots=True)
-class RefusedItem:
-    """An item that is not stored, with the status that it would have as a single completion."""
-
-    index: int
-    status: int
-    error: FieldError
-
-
 def _closed(draft: CompletionDraft, panel: TaskPanel, principal: Principal) -> RefusedItem | None:
     """Why a task accepts no new completions now, or None. Items that are stored already are still returned."""
     pointer = f"{draft.pointer}/taskId"
@@ -159,8 +128,14 @@ def store(
 
     source  how Autotune received the items, which the endpoint knows
     """
-    digests = _digests(drafts, panels)
-    stored, clashes, existing_indexes = _existing(drafts, digests)
+    digests: dict[int, bytes] = {}
+    stored: list[StoredItem] = []
+    clashes: list[RefusedItem] = []
+    if named := [draft for draft in drafts if draft.external_id is not None]:
+        owners = {draft.task_id: panels[draft.task_id].task.organization_id for draft in named}
+        digests = external_ids.content_digests(named, owners)
+        stored, clashes = external_ids.existing(named, digests)
+    existing_indexes = {item.index for item in (*stored, *clashes)}
     fresh = []
     for draft in drafts:
         if draft.index in existing_indexes:
@@ -175,8 +150,8 @@ def store(
         key=lambda pair: (pair[0].external_id or "", pair[0].task_id),
     )
     now = clock.shared_now()
-    owners = {panels[draft.task_id].task.organization_id for draft in fresh}
-    secrets = {owner: TextKeys(encryption.cipher_for(owner), Digester(owner)) for owner in owners}
+    organizations = {panels[draft.task_id].task.organization_id for draft in fresh}
+    secrets = {pk: TextKeys(encryption.cipher_for(pk), Digester(pk)) for pk in organizations}
     completion_rows = _completion_rows(principal, with_ids, digests, panels, secrets, source, now)
     bulk.insert(Completion, COMPLETION_COLUMNS, completion_rows)
     runs = _run_rows(with_ids, panels, now)
@@ -190,66 +165,6 @@ def store(
     due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return stored, clashes
-
-
-def _digests(drafts: Sequence[CompletionDraft], panels: dict[UUID, TaskPanel]) -> dict[int, bytes]:
-    """The content digests, by index, of the items with an external id."""
-    with_owners = [
-        (draft, panels[draft.task_id].task.organization_id) for draft in drafts if draft.external_id is not None
-    ]
-    keys = {owner: encryption.digest_key(owner) for owner in {owner for _, owner in with_owners}}
-    return {draft.index: encryption.keyed_digest(keys[owner], *draft.canonical()) for draft, owner in with_owners}
-
-
-def _existing(
-    drafts: Sequence[CompletionDraft], digests: dict[int, bytes]
-) -> tuple[list[StoredItem], list[RefusedItem], set[int]]:
-    """Look up the items whose external id exists: a stored item for equal content, a conflict for other content."""
-    by_key = {(draft.task_id, draft.external_id): draft for draft in drafts if draft.external_id is not None}
-    stored: list[StoredItem] = []
-    clashes: list[RefusedItem] = []
-    for pk, task_id, external_id, digest, erased_at in _with_external_ids(list(by_key)):
-        draft = by_key[task_id, external_id]
-        if bytes(digest or b"") == digests[draft.index]:
-            stored.append(StoredItem(draft.index, pk, external_id, [], existing=True))
-        else:
-            has = "other content" if erased_at is None else "was erased"
-            error = FieldError(
-                f"{draft.pointer}/externalId",
-                "external_id_conflict",
-                f"{ids.encode('comp', pk)} has this external id and {has}.",
-            )
-            clashes.append(RefusedItem(draft.index, 409, error))
-    _add_runs(stored)
-    return stored, clashes, {item.index for item in stored} | {item.index for item in clashes}
-
-
-def _with_external_ids(keys: list[tuple[UUID, str]]) -> Iterable[tuple[UUID, UUID, str, bytes | None, datetime | None]]:
-    """Find the completions of these tasks and external ids: id, task, external id, content digest, time of erasure."""
-    if not keys:
-        return []
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute(_WITH_EXTERNAL_IDS, [list(column) for column in zip(*keys, strict=True)])
-            return cursor.fetchall()
-    by_task: dict[UUID, list[str]] = {}
-    for task_id, external_id in keys:
-        by_task.setdefault(task_id, []).append(external_id)
-    columns = ("pk", "task_id", "external_id", "content_digest", "erased_at")
-    rows = [
-        Completion.objects.filter(task_id=task_id, external_id__in=external_ids).values_list(*columns)
-        for task_id, external_ids in by_task.items()
-    ]
-    return itertools.chain.from_iterable(rows)
-
-
-def _add_runs(stored: Sequence[StoredItem]) -> None:
-    if not stored:
-        return
-    by_completion = {item.completion_id: item for item in stored}
-    runs = WorkflowRun.objects.filter(completion_id__in=by_completion).exclude(purpose__in=BACKGROUND).order_by("pk")
-    for pk, completion_id in runs.values_list("pk", "completion_id"):
-        by_completion[completion_id].run_ids.append(pk)
 
 
 def _completion_rows(
@@ -278,7 +193,7 @@ def _completion_rows(
             draft.external_id,
             digests.get(draft.index),
             *digester.stored(draft.prompt, draft.messages, draft.response, system_prompt=system_prompt),
-            form_of(draft.messages).value,
+            ConversationShape.PROMPT.value if draft.messages is None else form_of(draft.messages).value,
             _PROMPT.envelope(cipher, pk, draft.prompt),
             _RESPONSE.envelope(cipher, pk, draft.response),
             _MESSAGES.envelope(cipher, pk, draft.messages),

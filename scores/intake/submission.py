@@ -15,8 +15,9 @@ from autotune.core.errors import AutotuneError, Conflict, FieldError, Forbidden,
 from graders.models import Grader
 from scores.intake import estimates, storing
 from scores.intake.drafts import CompletionDraft, draft, repeated
+from scores.intake.outcomes import RefusedItem, StoredItem
 from scores.intake.requests import NewCompletion
-from scores.intake.storing import RefusedItem, StoredItem, TaskPanel
+from scores.intake.storing import TaskPanel
 from tasks.models import PanelMember, Task
 from tasks.states import CompletionSource, PanelPart, TaskKind
 

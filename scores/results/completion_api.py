@@ -13,8 +13,8 @@ from autotune.core.api.etags import conditional
 from autotune.core.api.operations import OperationResponse, operation
 from autotune.core.connections import has_left
 from scores.intake import batches, submission
+from scores.intake.outcomes import RefusedItem, StoredItem
 from scores.intake.requests import BatchQuery, CompletionQuery, NewBatch, NewCompletion, ScoreQuery
-from scores.intake.storing import RefusedItem, StoredItem
 from scores.results import completions
 from scores.results.completion_responses import (
     BatchItemErrorOut,

@@ -13,7 +13,7 @@ from exports import formats
 from exports.formats import json as whole_json
 from exports.metadata import ExportFacts
 from exports.requests import CHOICES, ExportQuery
-from exports.structure import Column, ColumnKind, RowBatch, apply_naming
+from exports.structure import Column, ColumnKind, RowBatch, in_camel_case
 from tests.exports import tfrecords
 from tests.factories import ScoreFactory, TaskFactory, public
 
@@ -192,6 +192,5 @@ def test_camel_names_reach_into_structs():
         Column("chosen_score", ColumnKind.FLOAT),
         Column("m", ColumnKind.STRUCT, members=(Column("task_id", ColumnKind.TEXT),)),
     )
-    assert [one.name for one in apply_naming(schema, "camel")] == ["chosenScore", "m"]
-    assert apply_naming(schema, "camel")[1].members[0].name == "taskId"
-    assert apply_naming(schema, "snake") == schema
+    assert [one.name for one in in_camel_case(schema)] == ["chosenScore", "m"]
+    assert in_camel_case(schema)[1].members[0].name == "taskId"

@@ -12,12 +12,12 @@ from graders.health import checks, strip
 from graders.models import Grader, GraderCheck, GraderStatistic
 from graders.signals import grader_queues
 from graders.states import Trouble
-from graders.statistics import board, folding, reports
+from graders.statistics import board, folding, tallies
 from tests.factories import GraderFactory
 
 
 def counted(grader, values, errors=None, latency_ms=100.0):
-    reports.record(
+    tallies.record(
         grader.pk, grader.version_id, values=values, latency_ms=[latency_ms] * len(values), errors=errors or {}
     )
 

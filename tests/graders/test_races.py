@@ -8,7 +8,7 @@ from django.db import connection
 from graders import credentials, status, versions
 from graders.models import Grader, GraderSecret, GraderStatistic, GraderStatusChange, GraderVersion, Tally
 from graders.states import GraderStatus, Trouble
-from graders.statistics import folding, reports
+from graders.statistics import folding, tallies
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 BODY = {"name": "Law", "endpoint": "https://grader.example.org/v1", "capabilities": {}}
@@ -95,8 +95,8 @@ def test_a_version_seen_at_once_is_one(grader):
 
 def test_folding_at_once_counts_everything_once(grader):
     for _ in range(200):
-        reports.record(grader.pk, None, values=[0.5, 1.0], latency_ms=[3.0, 4.0], errors={"timeout": 1})
-    at_once(*[folding.fold] * 4, lambda: reports.record(grader.pk, None, values=[0.0], latency_ms=[1.0], errors={}))
+        tallies.record(grader.pk, None, values=[0.5, 1.0], latency_ms=[3.0, 4.0], errors={"timeout": 1})
+    at_once(*[folding.fold] * 4, lambda: tallies.record(grader.pk, None, values=[0.0], latency_ms=[1.0], errors={}))
     folding.fold()
     assert not Tally.objects.exists()
     assert sum(GraderStatistic.objects.values_list("scored", flat=True)) == 401

@@ -8,7 +8,7 @@ import time_machine
 
 from graders import jobs, versions
 from graders.models import GraderHour, GraderStatistic, GraderVersion, Tally
-from graders.statistics import folding, latencies, reports, tallies
+from graders.statistics import folding, latencies, tallies
 from tests.factories import GraderFactory
 
 NOON = datetime(2026, 3, 4, 12, 2, 30, tzinfo=UTC)
@@ -16,7 +16,7 @@ NOON = datetime(2026, 3, 4, 12, 2, 30, tzinfo=UTC)
 
 def record(grader, values=(), latency_ms=None, errors=None, version=None):
     latency = [10.0] * len(values) if latency_ms is None else latency_ms
-    reports.record(grader.pk, version, values=values, latency_ms=latency, errors=errors or {})
+    tallies.record(grader.pk, version, values=values, latency_ms=latency, errors=errors or {})
 
 
 def report(api, path, window=None):
@@ -211,7 +211,7 @@ def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
 def test_the_counters_of_a_grader_that_is_no_more_are_dropped(grader):
     import uuid
 
-    reports.record(uuid.uuid4(), None, values=[0.5], latency_ms=[1.0], errors={})
+    tallies.record(uuid.uuid4(), None, values=[0.5], latency_ms=[1.0], errors={})
     record(grader, [1.0])
     jobs.fold_statistics()
     assert not Tally.objects.exists()

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from autotune.webhooks.models import Delivery, Event, Webhook
 from graders.models import NO_VERSION, GraderStatistic
-from graders.statistics import reports
+from graders.statistics import tallies
 from graders.statistics.folding import fold
 from scores.models import Pulse, Review, WorkflowRun
 from tests.conftest import Api
@@ -158,7 +158,7 @@ def test_runs_by_status_and_failed_ones_by_fault_and_code(values, task):
 
 def test_scores_and_failed_attempts_of_the_last_hour_folded_or_not(values, grader):
     def record():
-        reports.record(
+        tallies.record(
             grader.pk, None, values=[0.5] * 3, latency_ms=[1.0] * 3, errors={"timeout": 2, "bad_signature": 1}
         )
 
@@ -174,7 +174,7 @@ def test_scores_and_failed_attempts_of_the_last_hour_folded_or_not(values, grade
 
 
 def test_the_platforms_share_is_that_of_the_runs_that_ended(values, task, grader):
-    reports.record(grader.pk, None, values=[0.5] * 97, latency_ms=[1.0] * 97, errors={})
+    tallies.record(grader.pk, None, values=[0.5] * 97, latency_ms=[1.0] * 97, errors={})
     ended(task, "text_unreadable")
     ended(task, "timeout")
     ended(task, "cancelled")

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -63,9 +64,14 @@ def administers(user: User) -> bool:
 
 
 class SecondFactorMiddleware:
-    """Redirect people who lack a required second factor to its setup. Requests with an API key pass."""
+    """Redirect people who lack a required second factor to its setup. Requests with an API key pass.
+
+    A server that requires no second factor does without this middleware.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        if settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "off":
+            raise MiddlewareNotUsed
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -74,7 +80,7 @@ class SecondFactorMiddleware:
     def process_view(
         self, request: HttpRequest, view: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
-        if settings.AUTOTUNE_REQUIRE_SECOND_FACTOR == "off" or self._is_open(request, view):
+        if self._is_open(request, view):
             return None
         user = request.user
         if not isinstance(user, User) or not lacks_second_factor(user):

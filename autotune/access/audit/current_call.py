@@ -1,6 +1,7 @@
 """The current request, from which its audit event is made.
 
-Most views need nothing of it. A view that knows better than its route what the request concerned reports it here.
+Most views need nothing of it: their routes and their responses say what a request concerned. A view that knows better
+reports it here.
 Outside of a request, these functions do nothing.
 """
 
@@ -8,11 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
+import msgspec
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from autotune.access.models import AuditEvent, User
+from autotune.core.api.pagination import Pagination
 
 
 @dataclass(slots=True)
@@ -87,3 +92,27 @@ def set_members(names: Sequence[str]) -> None:
     call = current()
     if call is not None:
         call.fields = list(names)
+
+
+def note_response(response: HttpResponseBase) -> HttpResponseBase:
+    """Note the response's object, or the number of its objects, unless the view has; return the response."""
+    call = current()
+    if call is not None and response.status_code < 400:
+        _note_content(call, getattr(response, "content_struct", None))
+    return response
+
+
+def _note_content(call: AuditedCall, content: Any) -> None:
+    if not isinstance(content, msgspec.Struct):
+        return
+    for name in content.__struct_fields__:
+        member = getattr(content, name)
+        if isinstance(member, list):
+            if call.objects_count is None and not call.object_id:
+                call.objects_count = len(member)
+            return
+        if isinstance(member, msgspec.Struct) and not isinstance(member, Pagination):
+            object_id = getattr(member, "id", None)
+            if isinstance(object_id, str) and not call.object_id:
+                call.object_id = object_id
+            return

@@ -66,7 +66,7 @@ class AuditMiddleware:
 
 def _note(call: AuditedCall, response: HttpResponse) -> None:
     """Write the event, unless it repeats a recent view of the same part of a page."""
-    may_repeat = refreshes.may_be(call, response)
+    may_repeat = "HTTP_HX_REQUEST" in call.request.META and refreshes.may_be(call, response)
     if may_repeat and refreshes.is_known(call):
         return
     trail.noted(call, response.status_code, call.refused or _code(response))

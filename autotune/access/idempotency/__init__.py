@@ -5,7 +5,19 @@ stored: an error rolls the work back, and a repeated request runs it again. Scop
 """
 
 from autotune.access.idempotency.answers import KEPT, REPLAYED, RESERVED, clean, forget, in_flight
-from autotune.access.idempotency.keyed_requests import HEADER, KeyedRequest, key_of
+from autotune.access.idempotency.keyed_requests import HEADER, META_NAME, KeyedRequest, key_of
 from autotune.access.idempotency.repeats import once
 
-__all__ = ["HEADER", "KEPT", "REPLAYED", "RESERVED", "KeyedRequest", "clean", "forget", "in_flight", "key_of", "once"]
+__all__ = [
+    "HEADER",
+    "KEPT",
+    "META_NAME",
+    "REPLAYED",
+    "RESERVED",
+    "KeyedRequest",
+    "clean",
+    "forget",
+    "in_flight",
+    "key_of",
+    "once",
+]

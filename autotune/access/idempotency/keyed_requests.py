@@ -12,6 +12,7 @@ from autotune.core.crypto import encryption
 from autotune.core.errors import FieldError, Invalid
 
 HEADER: Final = "Idempotency-Key"
+META_NAME: Final = "HTTP_IDEMPOTENCY_KEY"  # of the header in Django's `request.META`
 POINTER: Final = f"@{HEADER}"
 _KEY: Final = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")  # HTTP strips the spaces around a header's value
 

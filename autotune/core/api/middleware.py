@@ -1,4 +1,4 @@
-"""Middleware of every request: its id, the trusted proxies, the limits on a body, and errors outside views."""
+"""Middleware of every request: its id, the trusted proxies, the limits on a body, headers, and errors outside views."""
 
 import ipaddress
 import logging
@@ -15,6 +15,8 @@ from autotune.core.api import problems
 
 API_PREFIX = "/api/"
 REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+FEATURES = ("camera", "geolocation", "microphone", "payment", "usb")  # of a device, which no page may use
+PERMISSIONS_POLICY = ", ".join(f"{feature}=()" for feature in FEATURES)
 GetResponse = Callable[[HttpRequest], HttpResponse]
 current_request_id: ContextVar[str] = ContextVar("current_request_id", default="-")
 
@@ -34,7 +36,7 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        incoming_id = request.headers.get("X-Request-Id", "")
+        incoming_id = request.META.get("HTTP_X_REQUEST_ID", "")
         request.request_id = incoming_id if REQUEST_ID.fullmatch(incoming_id) else token_urlsafe(16)  # type: ignore[attr-defined]
         token = current_request_id.set(request.request_id)  # type: ignore[attr-defined]
         try:
@@ -71,6 +73,19 @@ class TrustedProxyMiddleware:
             if not self._trusted(address):
                 return address if _address(address) else ""
         return ""
+
+
+class HeadersMiddleware:
+    """Denies pages the features of the device, and forbids other sites to embed them."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
+        response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        return response
 
 
 class ProblemMiddleware:

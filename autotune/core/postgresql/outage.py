@@ -40,6 +40,7 @@ class DatabaseOutage:
         self._lock = threading.Lock()
         self._returned = threading.Event()
         self._returned.set()
+        self.is_on = False  # read without the lock, for each connection that a caller takes
         self._since = self._patient_until = 0.0
         self._attempt: _Attempt | None = None
 
@@ -59,11 +60,12 @@ class DatabaseOutage:
             self._since = time.monotonic()
             self._patient_until = self._since + (PATIENCE_S if is_patient else 0.0)
             self._returned.clear()
+            self.is_on = True
         threading.Thread(target=self._watch, args=(reason,), name="database-outage", daemon=True).start()
         self._on_start()
 
     def wait_for_return(self, waiting_since: float) -> None:
-        """Return at once while the database is there; wait a moment if it has just gone.
+        """Wait a moment if the database has just gone; return at once while it is there.
 
         waiting_since  when the caller started to wait (monotonic): it waits no longer than PATIENCE_S in all
         raises         DatabaseAway
@@ -96,6 +98,7 @@ class DatabaseOutage:
             time.sleep(RETRY_S)
         away_s = self.seconds or 0
         self._on_end()
+        self.is_on = False
         self._returned.set()
         logger.warning("the database is back after %.1f s", away_s)
 

@@ -71,7 +71,8 @@ class ResilientPool(ConnectionPool[PooledConnection]):
         waiting_since = time.monotonic()
         deadline = waiting_since + (self.timeout if timeout is None else timeout)
         while True:
-            self.outage.wait_for_return(waiting_since)
+            if self.outage.is_on:
+                self.outage.wait_for_return(waiting_since)
             try:
                 conn = self._next(deadline)
             except DatabaseAway:  # the database went away while we waited; it may be back in a moment

@@ -17,10 +17,14 @@ for _name in ("uvicorn.error", "uvicorn.access", "uvicorn.asgi"):  # they write 
 from django.middleware.security import SecurityMiddleware  # noqa: E402 - they read the settings
 
 from autotune.core import garbage  # noqa: E402
-from autotune.core.api.middleware import BodyMiddleware, RequestIdMiddleware, TrustedProxyMiddleware  # noqa: E402
+from autotune.core.api.middleware import (  # noqa: E402
+    BodyMiddleware,
+    HeadersMiddleware,
+    RequestIdMiddleware,
+    TrustedProxyMiddleware,
+)
 from autotune.core.crypto.starting import require_master_keys  # noqa: E402
 from autotune.site import engine  # noqa: E402
-from autotune.site.headers import HeadersMiddleware  # noqa: E402
 from autotune.site.servers.live_connections import raise_limits  # noqa: E402
 from scores.live.asgi import LiveApplication  # noqa: E402
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from graders.models import Grader
-from graders.statistics import reports
+from graders.statistics import tallies
 from tests.factories import GraderFactory, OrganizationFactory, UserFactory
 
 HOSTILE = '<script>alert("x")</script>\u202eevil\u202c😀 ' + "long " * 40
@@ -51,7 +51,7 @@ def counted():
     """`counted(grader, values, errors)`: results as drains record them."""
 
     def record(grader, values=(), errors=None, latency_ms=120.0):
-        reports.record(
+        tallies.record(
             grader.pk, grader.version_id, values=list(values), latency_ms=[latency_ms] * len(values),
             errors=errors or {},
         )  # fmt: skip

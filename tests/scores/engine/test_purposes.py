@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from autotune.webhooks.models import Event
 from graders.models import Tally
 from scores.engine import claims, stalls, sweep
-from scores.engine.shares import BackgroundShare
+from scores.engine.claims import BackgroundShare
 from scores.models import Review, Reward, Score, WorkflowRun
 from scores.states import BACKGROUND, BACKGROUND_PRIORITY, RunPurpose
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, WebhookFactory

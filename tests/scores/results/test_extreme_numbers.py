@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from autotune.access.principal import Principal
 from autotune.core import fixedpoint
-from graders.statistics import reports
+from graders.statistics import tallies
 from scores.engine.rewards import WeightedScore, aggregate
 from scores.models import Score
 from scores.results import comparisons
@@ -112,7 +112,7 @@ def test_c1_every_page_and_route_of_figures_takes_any_valid_numbers(api, visitor
     task = a_task(api.organization)
     add_scores(task, numbers, models=("model-a", "model-b"))
     grader = task.version.members.get().grader
-    reports.record(grader.pk, grader.version_id, values=numbers, latency_ms=[1e-9, 1e12][: len(numbers)], errors={})
+    tallies.record(grader.pk, grader.version_id, values=numbers, latency_ms=[1e-9, 1e12][: len(numbers)], errors={})
     name, judge = public("task", task), public("grader", grader)
     person = visitor("organization_admin", api.organization)
     pages = (

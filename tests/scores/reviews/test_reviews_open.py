@@ -162,7 +162,7 @@ def test_nobody_is_told_of_a_review_that_was_rolled_back(bench, monkeypatch):
     run = bench.run()
     held = claim(run)
     with monkeypatch.context() as patched:
-        patched.setattr(recording.reports, "record", lambda *_, **__: 1 / 0)
+        patched.setattr(recording.tallies, "record", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             bench.save([bench.judged(held, 0.25, 0.1)])
     assert (state(run)[0], Review.objects.count(), Event.objects.count()) == ("running", 0, 0)
