@@ -17,7 +17,7 @@ Grants = dict[tuple[str, str], str]
 class Principal:
     """Who makes a request; it decides what the request may do.
 
-    held  for a key: what the person's membership allows now. It limits the key, whatever the key's role allows
+    membership_grants  for a key: what the person's membership allows now. It limits the key, whatever the key's role allows
     """
 
     organization: Organization
@@ -35,7 +35,7 @@ class Principal:
     def grants(self) -> Grants:
         """Map (resource, action) to the widest scope that the role, and for a key the person's membership, allows."""
         role_grants = granted(self.role.permissions)
-        if self.membership_grants is None or self.held == self.role.permissions:
+        if self.membership_grants is None or self.membership_grants == self.role.permissions:
             return role_grants
         return _lesser(role_grants, granted(self.membership_grants))
 

@@ -135,7 +135,7 @@ def store(
         owners = {draft.task_id: panels[draft.task_id].task.organization_id for draft in named}
         digests = external_ids.content_digests(named, owners)
         stored, clashes = external_ids.existing(named, digests)
-    existing_indexes = {item.index for item in (*stored, *clashes)}
+    existing_indexes = {item.index for item in stored} | {item.index for item in clashes}
     fresh = []
     for draft in drafts:
         if draft.index in existing_indexes:
