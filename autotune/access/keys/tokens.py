@@ -87,7 +87,8 @@ def usable_now(key_id: UUID) -> ApiKey | None:
 def _with_holder(key_id: UUID) -> ApiKey | None:
     memberships = Membership.objects.filter(organization=OuterRef("organization"), user=OuterRef("user"))
     keys = ApiKey.objects.annotate(membership_allows=Subquery(memberships.values("role__permissions")[:1]))
-    key = keys.select_related("organization", "role", "user").filter(pk=key_id).first()
+    # No first(): it would sort the only row.
+    key = next(iter(keys.select_related("organization", "role", "user").filter(pk=key_id)), None)
     if key is not None:
         key.held = key.membership_allows
     return key
