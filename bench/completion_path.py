@@ -79,7 +79,7 @@ class Completion:
         organization = OrganizationFactory()
         key = ApiKeyFactory(organization=organization)
         self.grader = GraderFactory(organization=organization, endpoint=f"http://127.0.0.1:{port}", max_batch_size=100)
-        self.task = TaskFactory(organization=organization, graders=[self.grader])
+        self.task_id = TaskFactory(organization=organization, graders=[self.grader]).public_id
         self.client = Client(headers={"Authorization": f"Bearer {key.text}"})
         self.number = 0
 
@@ -91,7 +91,7 @@ class Completion:
         answer = self.client.post(
             "/api/v1/completions",
             {
-                "taskId": self.task.public_id,
+                "taskId": self.task_id,
                 "modelId": "model-1",
                 "prompt": f"What is {self.number} + 2?",
                 "response": str(self.number + 2),
@@ -110,7 +110,7 @@ class Completion:
             raise SystemExit(f"{Score.objects.count()} scores, expected {self.number}")
 
     def export(self):
-        answer = self.client.get(f"/api/v1/scores/export?taskId={self.task.public_id}&format=jsonl")
+        answer = self.client.get(f"/api/v1/scores/export?taskId={self.task_id}&format=jsonl")
         rows = b"".join(answer.streaming_content).splitlines()
         if len(rows) != self.number:
             raise SystemExit(f"{len(rows)} rows of the export, expected {self.number}")

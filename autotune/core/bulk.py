@@ -6,6 +6,7 @@ Rows are inserted by binary COPY on PostgreSQL, by one prepared INSERT on SQLite
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, cast
 
 from django.db import connection, models
@@ -34,26 +35,36 @@ def insert(model: type[models.Model], names: Sequence[str], rows: Iterable[Seque
     rows    may be a generator, which must not query: its connection is in the middle of the COPY
     raises  IntegrityError as any insert does; run it inside a transaction. FieldDoesNotExist for another name
     """
-    fields = [cast(models.Field, model._meta.get_field(name)) for name in names]
     if connection.vendor == "postgresql":
-        _copy(model, fields, rows)
+        _copy(model, tuple(names), rows)
     else:
-        _insert_many(model, fields, rows)
+        _insert_many(model, _fields(model, names), rows)
+
+
+def _fields(model: type[models.Model], names: Sequence[str]) -> list[models.Field]:
+    return [cast(models.Field, model._meta.get_field(name)) for name in names]
 
 
 def _columns(fields: Sequence[models.Field]) -> str:
     return ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
 
 
-def _copy(model: type[models.Model], fields: Sequence[models.Field], rows: Iterable[Sequence[Any]]) -> None:
-    columns = _columns(fields)
-    types = [COPY_TYPES[field.get_internal_type()] for field in fields]
+@cache
+def _copy_statement(model: type[models.Model], names: tuple[str, ...]) -> tuple[str, list[str]]:
+    """The statement that copies rows of these columns, and the types of the columns."""
+    fields = _fields(model, names)
     table = connection.ops.quote_name(model._meta.db_table)
+    statement = f"COPY {table} ({_columns(fields)}) FROM STDIN WITH (FORMAT BINARY)"
+    return statement, [COPY_TYPES[field.get_internal_type()] for field in fields]
+
+
+def _copy(model: type[models.Model], names: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> None:
+    statement, types = _copy_statement(model, names)
     connection.ensure_connection()
     with (
         connection.wrap_database_errors,
         connection.connection.cursor() as cursor,
-        cursor.copy(f"COPY {table} ({columns}) FROM STDIN WITH (FORMAT BINARY)") as copy,
+        cursor.copy(statement) as copy,
     ):
         copy.set_types(types)
         for row in rows:

@@ -49,7 +49,7 @@ def existing(
     for pk, task_id, external_id, digest, erased_at in _with_external_ids(list(by_key)):
         draft = by_key[task_id, external_id]
         if bytes(digest or b"") == digests[draft.index]:
-            stored.append(StoredItem(draft.index, pk, external_id, [], existing=True))
+            stored.append(StoredItem(draft.index, pk, external_id, []))
         else:
             has = "other content" if erased_at is None else "was erased"
             error = FieldError(

@@ -1,20 +1,41 @@
 """What becomes of the items of a submission: each is stored or refused."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from autotune.core.errors import FieldError
+from scores.intake.drafts import Draft
+from tasks.states import Source
+
+
+@dataclass(slots=True)
+class FreshCompletion:
+    """A completion that this request stores: what its row holds beside its ids."""
+
+    draft: Draft
+    task_version_id: UUID
+    source: Source
+    created_at: datetime
 
 
 @dataclass(slots=True)
 class StoredItem:
-    """An item that is stored, by this request or an earlier one. The scoring runs come first in `run_ids`."""
+    """An item that is stored, by this request or an earlier one. The scoring runs come first in `run_ids`.
+
+    fresh  None for an item that an earlier request stored
+    """
 
     index: int
     completion_id: UUID
     external_id: str | None
     run_ids: list[UUID]
-    existing: bool = False
+    fresh: FreshCompletion | None = None
+
+    @property
+    def existing(self) -> bool:
+        """Whether an earlier request stored it."""
+        return self.fresh is None
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from graders.states import GraderStatus
 from scores.engine import wakeups
 from scores.intake import external_ids
 from scores.intake.drafts import CompletionDraft
-from scores.intake.outcomes import RefusedItem, StoredItem
+from scores.intake.outcomes import FreshCompletion, RefusedItem, StoredItem
 from scores.models import WorkflowRun
 from scores.states import RunPurpose, RunStatus, WaitKind
 from tasks.conversations import form_of
@@ -161,7 +161,9 @@ def store(
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
     for (draft, completion_id), rows in pairs:
-        stored.append(StoredItem(draft.index, completion_id, draft.external_id, [row[0] for row in rows]))
+        fresh_completion = FreshCompletion(draft, panels[draft.task_id].task.version_id, source, now)
+        run_ids = [row[0] for row in rows]
+        stored.append(StoredItem(draft.index, completion_id, draft.external_id, run_ids, fresh_completion))
     due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return stored, clashes

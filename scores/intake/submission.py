@@ -91,10 +91,8 @@ def _attempt(request: _Request) -> SubmissionResult:
             raise refusal(clashes, alone=request.alone)
     intake.stored = sorted(stored_items, key=lambda item: item.index)
     intake.refused = sorted([*intake.refused, *clashes], key=lambda item: item.index)
-    new_indexes = {item.index for item in stored_items if not item.existing}
-    intake.estimate_ms = _estimate(
-        [entry for entry in drafts if entry.index in new_indexes], panels, request.principal.organization.pk
-    )
+    fresh_drafts = [item.fresh.draft for item in stored_items if item.fresh is not None]
+    intake.estimate_ms = _estimate(fresh_drafts, panels, request.principal.organization.pk)
     return intake
 
 

@@ -25,6 +25,7 @@ from scores.results.completion_responses import (
     CompletionSubmitted,
     PartialBatchSubmitted,
     ScoreStateOut,
+    fresh_out,
     run_ids,
 )
 from scores.retention import deleting
@@ -49,7 +50,11 @@ class CompletionsView(ApiView):
         the first object with `existing: true` and 200; with other content it is 409."""
         result = submission.submit(self.principal, {0: body}, alone=True)
         (completion,) = result.stored
-        out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
+        if completion.fresh is None:
+            out = completions.shape_of(completion.completion_id)
+        else:
+            out = fresh_out(completion.completion_id, completion.fresh, completion.run_ids)
+        runs = run_ids(completion.run_ids)
         first_run, status = (runs[0], "scoring") if runs else (None, "ungraded")
         submitted = CompletionSubmitted(out, result.estimate_ms, first_run, runs, status, completion.existing)
         return OperationResponse(submitted, 200 if completion.existing else 202)

@@ -10,6 +10,7 @@ from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
 from autotune.core.crypto.fields import LegibleRow
+from scores.intake.outcomes import FreshCompletion
 from scores.models import Reward, WorkflowRun
 from scores.results.scores import ScoreOut
 from scores.results.waiting_responses import WaitingForOut
@@ -163,10 +164,37 @@ def completion_out(completion: Completion, reward: Reward | None, runs: Sequence
         held_out=completion.held_out,
         status=status_of(reward, runs),
         reward=reward_out(reward),
-        workflow_run_ids=[run.public_id for run in runs],
+        workflow_run_ids=run_ids(run.pk for run in runs),
         erased_at=clock.wire(completion.erased_at) if completion.erased_at else None,
         created_at=clock.wire(completion.created_at),
         unreadable=text.marker(),
+    )
+
+
+def fresh_out(completion_id: UUID, fresh: FreshCompletion, runs: Sequence[UUID]) -> CompletionOut:
+    """Return the response for a completion that this request stored, as a later read returns it; makes no query.
+
+    No other transaction sees the completion before the commit, so it needs no lock: an erasure comes later.
+    """
+    draft = fresh.draft
+    return CompletionOut(
+        id=ids.encode("comp", completion_id),
+        task_id=ids.encode("task", draft.task_id),
+        task_version=ids.encode("taskv", fresh.task_version_id),
+        model_id=draft.model_id,
+        prompt=draft.prompt,
+        response=draft.response,
+        messages=draft.messages,
+        external_id=draft.external_id,
+        metadata=draft.metadata or {},
+        priority=PRIORITY_NAMES[draft.priority],
+        source=fresh.source.value,
+        held_out=draft.held_out,
+        status=CompletionStatus.PENDING if runs else CompletionStatus.UNGRADED,
+        reward=None,
+        workflow_run_ids=run_ids(runs),
+        erased_at=None,
+        created_at=clock.wire(fresh.created_at),
     )
 
 

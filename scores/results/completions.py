@@ -46,7 +46,7 @@ def read_completion(principal: Principal, completion_id: UUID) -> CompletionOut:
 
 
 def shape_of(completion_id: UUID) -> CompletionOut:
-    """Return a completion that was just stored, or found by its external id.
+    """Return a completion that was found by its external id.
 
     In a transaction it locks the completion, so that an erasure finds every stored response that contains its text.
     """
