@@ -39,8 +39,8 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 def _length(template: str, values: Mapping[str, str]) -> int:
     """The number of bytes of the prompt that `render` would return."""
-    octets = len(VARIABLE.sub("", template).encode())
-    return octets + sum(
+    byte_count = len(VARIABLE.sub("", template).encode())
+    return byte_count + sum(
         count * len(values[name].encode()) for name, count in Counter(VARIABLE.findall(template)).items()
     )
 

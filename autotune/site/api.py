@@ -83,7 +83,7 @@ class SchemaView(OpenView):
 
     @operation(summary="Return the OpenAPI document", answers={200: None}, produces=(document.MEDIA_TYPE,))
     def get(self, request: Request) -> HttpResponseBase:
-        return HttpResponse(document.octets(), content_type=document.MEDIA_TYPE)
+        return HttpResponse(document.content(), content_type=document.MEDIA_TYPE)
 
 
 class DocsView(OpenView, SpectacularSwaggerView):

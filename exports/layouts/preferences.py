@@ -127,7 +127,7 @@ class Preferences:
         sizes = prompts.sizes(_completions(pairs_), size=readers.WHOLE_SIZE)
         nothing = Size()
         sizes_bytes = [
-            sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in pairs_
+            sizes.get(pair.chosen, nothing).text_bytes + sizes.get(pair.rejected, nothing).text_bytes for pair in pairs_
         ]
         unfit_start = 0  # counts what is left out
         for before, group in prompts.groups(pairs_, sizes_bytes):

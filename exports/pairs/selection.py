@@ -78,9 +78,9 @@ def sample(rewarded: Any, choice: Choice, size: int) -> tuple[list[Pair], int]:
 
 def _pair(row: Sequence[Any]) -> Pair:
     prompt, chosen, chosen_score, rejected, rejected_score = row
-    return Pair(bytes(prompt), _octets(chosen), _octets(rejected), chosen_score, rejected_score)
+    return Pair(bytes(prompt), _id_bytes(chosen), _id_bytes(rejected), chosen_score, rejected_score)
 
 
-def _octets(pk: UUID | str) -> bytes:
+def _id_bytes(pk: UUID | str) -> bytes:
     """Return the bytes of an id that a plain database cursor returned."""
     return pk.bytes if isinstance(pk, UUID) else bytes.fromhex(pk)

@@ -246,6 +246,6 @@ def _size(query: ExportQuery) -> Any:
 
 def _with_readable_dimensions(sight: Sight, score_rows: list[tuple[Any, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
     """Pair each row, which ends with DIMENSIONS, with its dimensions; None where the reader may not see them."""
-    uuids = {octets: UUID(bytes=octets) for row in score_rows for octets in row[-3:-1]}
+    uuids = {stored_id: UUID(bytes=stored_id) for row in score_rows for stored_id in row[-3:-1]}
     sight.judges.meet({uuids[row[-3]] for row in score_rows if row[-1] is not None})
     return [(row, row[-1] if sight.dimensions_by(uuids[row[-3]], uuids[row[-2]]) else None) for row in score_rows]

@@ -141,11 +141,11 @@ def _verify(
     secrets: Sequence[Secret], timestamp: str, request_id: str, signature: str, body: bytes, now: float
 ) -> Verified:
     """Compare with the signature under every active secret; never stop early, so that timing reveals nothing."""
-    signature_octets = bytes.fromhex(signature)
+    signature_bytes = bytes.fromhex(signature)
     matching_secret: Secret | None = None
     for secret in secrets:
         if (
-            hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), signature_octets)
+            hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), signature_bytes)
             and matching_secret is None
         ):
             matching_secret = secret

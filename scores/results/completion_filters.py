@@ -111,7 +111,8 @@ def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset
 def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:
     """Return (prompt, response) of the completions whose text is short enough for a list; others are left out."""
     size = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
-    short = Completion.objects.filter(pk__in=list(completion_ids)).annotate(octets=size).filter(octets__lte=EXCERPTED)
+    completions = Completion.objects.filter(pk__in=list(completion_ids))
+    short = completions.annotate(byte_count=size).filter(byte_count__lte=EXCERPTED)
     return {row.pk: (_excerpt(row, "prompt"), _excerpt(row, "response")) for row in short.only("prompt", "response")}
 
 
