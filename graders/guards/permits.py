@@ -52,7 +52,7 @@ def learned(
         state.circuit,
         events,
         holder=caller.holder,
-        alone=not any(other.held for other in slots.live(state.holders, caller.holder, now).values()),
+        sole=not any(other.held for other in slots.live(state.holders, caller.holder, now).values()),
         lease_s=caller.lease_s,
         now=now,
     )

@@ -154,12 +154,12 @@ class WorkflowRunAdmin(OnPages, Of, admin.ModelAdmin):
 
 def _line(step: steps.Step) -> str:
     """One step on one line: when it happened, what it was, and its result."""
-    begun, ended, until = (
+    started, ended, until = (
         f"{moment:%Y-%m-%d %H:%M:%S.%f}"[:-3] if moment else ""
         for moment in (step.started_at, step.ended_at, step.wake_at)
     )
     facts = (
-        f"{begun} – {ended}".strip(" –") if begun != ended else begun,
+        f"{started} – {ended}".strip(" –") if started != ended else started,
         f"{step.step} (attempt {step.attempt})" if step.attempt else step.step,
         step.outcome or "",
         f"until {until}" if until else "",

@@ -27,7 +27,7 @@ class Pace:
         self._grader = grader
         self._answers: list[Answered] = []
         self._tokens_at: datetime | None = None
-        self._begun = self._looked = time.monotonic()
+        self._started = self._looked = time.monotonic()
         self._held: tuple[datetime, str] | None = None
         self._want = grader.max_concurrency
         self._permit = self._guard.refresh(grader, want=self._want, now=now)
@@ -74,7 +74,7 @@ class Pace:
 
     def starved(self) -> bool:
         """Whether other workers have used every call for so long that this drain leaves the work to them."""
-        return self.window == 0 and time.monotonic() - self._begun > PATIENCE_S
+        return self.window == 0 and time.monotonic() - self._started > PATIENCE_S
 
     def take(self, count: int, now: datetime) -> int:
         """Take tokens for `count` completions. Return how many were granted; a long wait for more holds the grader."""

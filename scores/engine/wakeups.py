@@ -32,7 +32,7 @@ def send(grader_id: UUID) -> None:
         queue.send(JOB, str(grader_id))
 
 
-def begun(grader_id: UUID) -> None:
+def acknowledge(grader_id: UUID) -> None:
     """Mark the queued wake-up as handled: work that is committed from now on needs another one."""
     redis.attempt(lambda client: client.delete(_mark(grader_id)), otherwise=None)
 

@@ -259,4 +259,4 @@ def _store(request: _Request, drafts: Sequence[Draft]) -> None:
         raise Conflict(f"/taskId: {submission.UNREADABLE}", code="unreadable")
     _, refused = storing.store(request.principal, drafts, {request.task.pk: panel})
     if refused:
-        raise submission.refusal(refused[:1], alone=True)
+        raise submission.refusal(refused[:1], single=True)

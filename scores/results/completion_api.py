@@ -47,7 +47,7 @@ class CompletionsView(ApiView):
     def post(self, request: Request, body: NewCompletion) -> Answer:
         """Send exactly one of `prompt`, `messages` and `variables`. A repeated `externalId` with equal content returns
         the first object with `existing: true` and 200; with other content it is 409."""
-        result = submission.submit(self.principal, {0: body}, alone=True)
+        result = submission.submit(self.principal, {0: body}, single=True)
         (completion,) = result.stored
         out, runs = completions.shape_of(completion.completion_id), run_ids(completion.run_ids)
         first_run, status = (runs[0], "scoring") if runs else (None, "ungraded")

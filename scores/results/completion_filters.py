@@ -16,7 +16,7 @@ from autotune.core.errors import NotFound
 from scores.intake.requests import CompletionQuery
 from scores.models import Reward, WorkflowRun
 from scores.results import filters
-from scores.results.completion_responses import NOT_BEGUN, status_of
+from scores.results.completion_responses import UNCLAIMED, status_of
 from scores.states import CompletionStatus
 from tasks import sharing
 from tasks.models import Completion, Task
@@ -131,10 +131,10 @@ def _with_status(completions: Any, status: str) -> Any:
         return completions.filter(reward__value__isnull=status == "failed", reward__isnull=False)
     runs: Any = WorkflowRun.objects.filter(completion=OuterRef("pk"))
     # The same rule as completion_responses.status_of.
-    begun_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))
+    started_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=UNCLAIMED))
     unfinished = completions.filter(reward__isnull=True)
     if status == "ungraded":
         return unfinished.filter(~Exists(runs))
     if status == "pending":
         unfinished = unfinished.filter(Exists(runs))
-    return unfinished.filter(Exists(begun_runs) if status == "processing" else ~Exists(begun_runs))
+    return unfinished.filter(Exists(started_runs) if status == "processing" else ~Exists(started_runs))

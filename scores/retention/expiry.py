@@ -74,9 +74,9 @@ def _organizations() -> list[tuple[UUID, int]]:
 
 def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: float) -> bool:
     """Erase the text of a task's completions with smaller ids. Returns False if the time ran out before the end."""
-    begun = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
+    start = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
     completions = Completion.objects.filter(task_id=task_id, pk__lt=before).order_by("pk")
-    after, done = begun, begun  # the last id read, and the last one before an unfinished completion
+    after, done = start, start  # the last id read, and the last one before an unfinished completion
     met_unfinished = False
     while rows := list(
         (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:LOOKED_AT]
@@ -92,10 +92,10 @@ def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: fl
             if not met_unfinished:
                 done = pk
         after = rows[-1][0]
-        if done != begun:
+        if done != start:
             # if a hold was released in between, it has reset this value, which then stays
-            Task.objects.filter(pk=task_id, erased_to=begun).update(erased_to=done)
-            begun = done
+            Task.objects.filter(pk=task_id, erased_to=start).update(erased_to=done)
+            start = done
     return True
 
 

@@ -30,7 +30,7 @@ def overview(request: PageRequest) -> HttpResponse:
         period = periods.chosen(request.GET.get("period", ""))
         context |= {"period": period, "periods": periods.PERIODS, "steps": steps.of(principal, graders)}
         context |= _over_time(principal, graders, period, now)
-        context["begun"] = any(chart.svg for chart in context["charts"])
+        context["has_scores"] = any(chart.svg for chart in context["charts"])
     return render(request, "site/overviews/overview.html", context)
 
 

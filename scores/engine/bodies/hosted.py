@@ -1,7 +1,7 @@
 """The body that judges in child processes, for hosted graders.
 
 Each item has its own time limit (the grader's `timeoutMs`). An item that takes too long, takes too much memory or ends
-its child fails alone: the other items of the call continue in another child.
+its child is the only one to fail: the other items of the call continue in another child.
 """
 
 import time
@@ -26,7 +26,7 @@ CPU_FACTOR: Final = 4.0  # CPU seconds for each second of the time limit: librar
 
 @dataclass(slots=True)
 class _Open:
-    """A call that has begun. `items`: those without a result, in order; the child works on the first."""
+    """A call that has started. `items`: those without a result, in order; the child works on the first."""
 
     open_call: OpenCall
     judge: Judge

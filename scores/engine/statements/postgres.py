@@ -95,7 +95,7 @@ with incoming as (
     where panel_size = 1 and source <> '{Source.EVALUATION}' and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
 )
 select run_id from moved
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 
 
 def _failing(guard: str, is_holder: str) -> str:
@@ -116,7 +116,7 @@ set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, 
     error_repeats = due.repeats, failures = failures + (due.repeats > 0)::int, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
 returning r.id, r.completion_id, r.task_id, r.organization_id, r.purpose, r.error_code
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 _FAIL = _HELD.format(
     due=_failing(transitions.guard(RunStatus.FAILED), waits.failable()),
     to=RunStatus.FAILED.value,
@@ -138,7 +138,7 @@ with incoming as (
 update scores_workflowrun r
 set status = '{{to}}', waits_for = due.waits_for, wake_at = due.until, leased_until = null, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 _REST = _PAUSE.format(to=RunStatus.SLEEPING.value)
 _WAIT = _PAUSE.format(to=RunStatus.WAITING.value)
 
