@@ -1,4 +1,4 @@
-"""Fill prompt templates, in which `{{name}}` stands for a variable. Templates are never evaluated as code."""
+"""Fill prompt templates, in which `{{name}}` marks a variable. Templates are never evaluated as code."""
 
 import re
 from collections import Counter

@@ -44,7 +44,7 @@ class ReadyView(OpenView):
 class MovingView(OpenView):
     @operation(summary="Report whether due work is being processed", answers={200: Moving, 503: Moving})
     def get(self, request: Request) -> Answer:
-        """Return 503 while due work stands still.
+        """Return 503 while due work makes no progress.
 
         That is the case if no worker sweeps, nobody takes the due runs of a grader, runs of lost workers are not
         returned, or events, erasures or retention make no progress. A long queue that is shrinking is not an error.

@@ -56,7 +56,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     page_name = "grader"
     related = ("organization", "version", "created_by")
     list_display = (
-        "name", "standing", "trouble", linked("organization", order="organization__name"), "visibility", "version",
+        "name", "current_state", "trouble", linked("organization", order="organization__name"), "visibility", "version",
         "endpoint_brief", moment("verified_at"), moment("checked_at"), "public_id",
     )  # fmt: skip
     list_filter = (
@@ -73,7 +73,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     fieldsets = (
         (None, {"fields": ("public_id", "organization", "name", "description", "kind", "endpoint", "visibility")}),
         ("State", {"fields": (
-            "standing", "trouble", "switched_off", "troubles", ("held_until", "held_reason"),
+            "current_state", "trouble", "switched_off", "troubles", ("held_until", "held_reason"),
             ("health", "health_repeats", "checked_at"), "auth_failures", "verified_at", "gone_at",
         )}),
         ("Capabilities", {"fields": (
@@ -94,7 +94,7 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
         return request.user.has_perm("graders.change_grader")
 
     @admin.display(description="state", ordering="status")
-    def standing(self, grader: Grader) -> SafeString:
+    def current_state(self, grader: Grader) -> SafeString:
         if grader.deleted_at is not None:
             return badge("deleted")
         if grader.status == GraderStatus.INACTIVE and grader.verified_at is None:

@@ -29,7 +29,7 @@ EXCERPTED: Final = 16 * 1024  # bytes of stored prompt and response up to which 
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CompletionState:
     """The state of a completion, from its reward and its runs. `used` and `failed` count its scoring runs."""
 
     status: CompletionStatus
@@ -87,7 +87,7 @@ def _shifted(moment: datetime, by: timedelta) -> datetime:
         return moment
 
 
-def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset()) -> Mapping[UUID, Standing]:
+def states_of(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset()) -> Mapping[UUID, CompletionState]:
     """Return the state of each row, by id; one query if any has no reward. The rows come from `textless`.
 
     shared  those that are only shared with the reader, who may not see their rewards
@@ -98,14 +98,14 @@ def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset
     if unrewarded:
         for run in WorkflowRun.objects.filter(completion_id__in=unrewarded).only("completion_id", "attempt", "status"):
             runs.setdefault(run.completion_id, []).append(run)
-    standing_by_id = {}
+    state_by_id = {}
     for pk, reward in rewards.items():
         status = status_of(reward, runs.get(pk, ()))
         if reward is None or pk in shared:
-            standing_by_id[pk] = Standing(status)
+            state_by_id[pk] = CompletionState(status)
         else:
-            standing_by_id[pk] = Standing(status, reward.value, reward.error_code, reward.used, reward.failed)
-    return standing_by_id
+            state_by_id[pk] = CompletionState(status, reward.value, reward.error_code, reward.used, reward.failed)
+    return state_by_id
 
 
 def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:

@@ -106,7 +106,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
     actions = (release_claims,)
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (
-        "public_id", "standing", linked("task"), linked("grader"), figure("value", formats.score, "preliminary score"),
+        "public_id", "current_state", linked("task"), linked("grader"), figure("value", formats.score, "preliminary score"),
         figure("confidence", formats.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
         figure("decided_value", formats.score, "decided score"), moment("created_at", "opened", order=""),
     )  # fmt: skip
@@ -124,7 +124,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
             None,
             (
                 "public_id",
-                "standing",
+                "current_state",
                 "organization",
                 "completion_link",
                 "task",
@@ -171,7 +171,7 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         decisions.decide(obj.pk, form.decided(), Reviewer(request.user, administers=True))  # type: ignore[arg-type]
 
     @admin.display(description="state")
-    def standing(self, review: Review) -> SafeString:
+    def current_state(self, review: Review) -> SafeString:
         if review.status != ReviewStatus.OPEN:
             return badge(review.status)
         now = timezone.now()

@@ -17,7 +17,7 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.pages.formats import ago
 from autotune.site.overviews import links, scored
-from autotune.site.overviews.standing import Standing
+from autotune.site.overviews.grader_states import GraderState
 from autotune.site.status import moving
 from autotune.webhooks.models import Event, Webhook
 from autotune.webhooks.states import WebhookStatus
@@ -71,7 +71,7 @@ class Needs:
         return sum(bool(card.tone) for card in self.cards)
 
 
-def of(principal: Principal, graders: Sequence[Standing], now: datetime) -> Needs:
+def of(principal: Principal, graders: Sequence[GraderState], now: datetime) -> Needs:
     """Return the cards and the failures for this principal."""
     failures = _failures(principal, now) if _works_on_runs(principal) else []
     cards = [
@@ -147,7 +147,7 @@ def _runs(principal: Principal, failures: Sequence[Failure], now: datetime) -> I
     )
 
 
-def _graders(graders: Sequence[Standing], now: datetime) -> Iterator[Card]:
+def _graders(graders: Sequence[GraderState], now: datetime) -> Iterator[Card]:
     states = Counter(grader.status for grader in graders)
     held_count = sum(grader.is_held(now) for grader in graders)
     degraded, inactive = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]

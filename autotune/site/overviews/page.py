@@ -10,16 +10,16 @@ from django.utils import timezone
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.site.overviews import counted, needs, newest, periods, queue, scored, standing, steps
+from autotune.site.overviews import counted, grader_states, needs, newest, periods, queue, scored, steps
+from autotune.site.overviews.grader_states import GraderState
 from autotune.site.overviews.periods import Period
-from autotune.site.overviews.standing import Standing
 
 
 @page()
 def overview(request: PageRequest) -> HttpResponse:
     """Show what needs attention, and charts of throughput, latency and scores. htmx refreshes only the first part."""
     principal, now = request.principal, timezone.now()
-    graders = standing.of(principal)
+    graders = grader_states.of(principal)
     context: dict[str, Any] = {
         "title": "Overview",
         "now": now,
@@ -34,7 +34,7 @@ def overview(request: PageRequest) -> HttpResponse:
     return render(request, "site/overviews/overview.html", context)
 
 
-def _over_time(principal: Principal, graders: list[Standing], period: Period, now: datetime) -> dict[str, Any]:
+def _over_time(principal: Principal, graders: list[GraderState], period: Period, now: datetime) -> dict[str, Any]:
     """Return the charts and the rows of graders.
 
     Principals who read only the scores of their own graders see the counters of those graders.
@@ -42,7 +42,7 @@ def _over_time(principal: Principal, graders: list[Standing], period: Period, no
     counters = counted.read([grader.pk for grader in graders], period, now)
     return {
         **_charts(principal, counters, bool(graders), period, now),
-        "graders": standing.rows(graders, counters, period, now),
+        "graders": grader_states.rows(graders, counters, period, now),
         "graders_in_all": len(graders),
     }
 

@@ -12,7 +12,7 @@ from autotune.access.principal import Principal
 from autotune.access.querysets import api_keys
 from autotune.core import ids
 from autotune.site.overviews import links
-from autotune.site.overviews.standing import Standing
+from autotune.site.overviews.grader_states import GraderState
 from exports.models import Export
 from scores.models import Score
 from tasks.models import Completion, Task
@@ -30,7 +30,7 @@ class Step:
     command: str = ""
 
 
-def of(principal: Principal, graders: Sequence[Standing]) -> list[Step]:
+def of(principal: Principal, graders: Sequence[GraderState]) -> list[Step]:
     """Return the steps in order; none once all of them are done, or for a role that may do none."""
     may = {
         "grader": _may(principal, "endpoint_graders", "create"),
@@ -76,7 +76,7 @@ def _within(rows: QuerySet, principal: Principal) -> QuerySet:
     return rows if is_others else rows.filter(organization_id=principal.organization.pk)
 
 
-def _of_graders(principal: Principal, graders: Sequence[Standing], scored: bool) -> list[Step]:
+def _of_graders(principal: Principal, graders: Sequence[GraderState], scored: bool) -> list[Step]:
     verified = any(grader.verified for grader in graders)
     first = graders[0] if len(graders) == 1 else None
     url = links.to("grader", grader_id=first.pk) if first else links.to("graders")

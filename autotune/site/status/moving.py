@@ -59,7 +59,7 @@ def state() -> Moving:
 
 
 def look() -> Look:
-    """Read the current facts. Queues that seem to stand still are read twice."""
+    """Read the current facts. Queues that seem to make no progress are read twice."""
     facts = stalls.look()
     if facts.still:
         release()

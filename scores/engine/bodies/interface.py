@@ -69,7 +69,7 @@ class Body(Protocol):
         """
 
     def can_judge(self, version_id: UUID | None) -> bool:
-        """Whether it judges as this version of the grader; None stands for the version that the grader has."""
+        """Whether it judges as this version of the grader; None means the version that the grader has."""
 
     def split(self, items: Sequence[Item]) -> list[list[Item]]:
         """Split the items of one call, in order, into groups that each fit into a call."""

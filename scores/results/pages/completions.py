@@ -18,7 +18,7 @@ from autotune.core.pages import listing
 from autotune.core.pages.listing import ListRequest, Pager
 from scores.intake.requests import CompletionQuery
 from scores.results import completion_filters
-from scores.results.completion_filters import Standing
+from scores.results.completion_filters import CompletionState
 from scores.results.completions import ORDER
 from scores.results.names import Named, Names
 from tasks import sharing
@@ -39,7 +39,7 @@ class Row:
 
     completion: Completion
     task: Named
-    standing: Standing
+    state: CompletionState
     texts: tuple[str, str] | None
     shared: bool
 
@@ -76,10 +76,10 @@ def list_rows(completions: list[Completion], principal: Principal) -> list[Row]:
     shared = frozenset(row.pk for row in completions if sharing.is_only_shared(row, principal))
     completion_ids = [row.pk for row in completions]
     names = Names.of(principal, tasks=(row.task_id for row in completions))
-    standings = completion_filters.standings(completions, shared=shared)
+    states = completion_filters.states_of(completions, shared=shared)
     texts = completion_filters.excerpts(completion_ids)
     return [
-        Row(row, names.task(row.task_id), standings[row.pk], _beginning(texts.get(row.pk)), row.pk in shared)
+        Row(row, names.task(row.task_id), states[row.pk], _beginning(texts.get(row.pk)), row.pk in shared)
         for row in completions
     ]
 

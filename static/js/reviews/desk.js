@@ -1,6 +1,6 @@
 // The review queue: one review after the other. The next review is claimed and rendered in advance. However long the
 // session is, at most three are in memory: the shown one, the next one, and the one whose decision can be undone.
-import { attach as attachForm, keep, read, setValue, standing } from "./form.js";
+import { attach as attachForm, keep, read, setValue, presentValue } from "./form.js";
 import { attach as attachKeys } from "./keys.js";
 import { show as showKept } from "./kept.js";
 import { Outbox } from "./outbox.js";
@@ -69,7 +69,7 @@ class Desk {
     attachKeys(this.root, dialog, {
       set: (value) => this.withForm((form) => setValue(form, value)),
       step: (by) =>
-        this.withForm((form) => setValue(form, Math.round((standing(this.current, form) + by) * 100) / 100)),
+        this.withForm((form) => setValue(form, Math.round((presentValue(this.current, form) + by) * 100) / 100)),
       approve: () => this.decide(true),
       reject: () => this.decide(false),
       skip: () => this.skip(),

@@ -19,7 +19,7 @@ WORST_FIRST: Final = (GraderStatus.DEGRADED, GraderStatus.INACTIVE, GraderStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GraderState:
     """A grader's state. `troubles` says why it is degraded; no call is sent before `held_until`."""
 
     pk: UUID
@@ -37,21 +37,21 @@ class Standing:
 class Row:
     """One grader in the overview."""
 
-    grader: Standing
+    grader: GraderState
     url: str
     note: str
     figures: GraderFigures
     trend: str
 
 
-def of(principal: Principal) -> list[Standing]:
+def of(principal: Principal) -> list[GraderState]:
     """Return the graders that the principal runs: their own, or their organization's, but no listed ones of others."""
     if not runs_graders(principal):
         return []
     graders = Grader.objects.live().allowed(principal, "read").order_by("name", "pk")
     columns = ("pk", "name", "status", "troubles", "held_until", "verified_at")
     return [
-        Standing(pk, name, status, troubles, held_until, verified_at is not None)
+        GraderState(pk, name, status, troubles, held_until, verified_at is not None)
         for pk, name, status, troubles, held_until, verified_at in graders.values_list(*columns)
     ]
 
@@ -64,7 +64,7 @@ def runs_graders(principal: Principal) -> bool:
     )
 
 
-def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: datetime) -> list[Row]:
+def rows(graders: Sequence[GraderState], counters: Counted, period: Period, now: datetime) -> list[Row]:
     """Return one row for each grader: those in trouble first, then those with the most calls."""
     of_each = counted.by_grader(counters)
     figures = {grader.pk: counted.figures_of(of_each.get(grader.pk, {}).values()) for grader in graders}
@@ -81,7 +81,7 @@ def rows(graders: Sequence[Standing], counters: Counted, period: Period, now: da
     ]  # fmt: skip
 
 
-def _note(grader: Standing, now: datetime) -> str:
+def _note(grader: GraderState, now: datetime) -> str:
     if not grader.verified:
         return "not verified yet"
     parts = [*grader.troubles, *(["paused"] if grader.is_held(now) else [])]
