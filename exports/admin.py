@@ -116,4 +116,4 @@ class ExportFileAdmin(PublicIdSearch, Record, admin.ModelAdmin):
         return super().get_queryset(request).select_related("export").defer("values", "facts", "export__file_key")
 
 
-figures.tell("Exports in progress", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")
+figures.register("Exports in progress", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")

@@ -250,10 +250,10 @@ def _last_answer(row: Delivery) -> str:
     return str(last["status"] or last["error"])
 
 
-figures.tell(
+figures.register(
     "Failing webhooks", Webhook, lambda: Webhook.objects.active().exclude(failing_since=None),
     "status__exact=active&failing_since__isempty=0", tone="bad",
 )  # fmt: skip
-figures.tell(
+figures.register(
     "Parked deliveries", Delivery, lambda: Delivery.objects.filter(status=DeliveryStatus.PARKED), "status__exact=parked"
 )

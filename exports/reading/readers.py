@@ -16,7 +16,7 @@ from exports.reading.ranges import Head, Reader
 from exports.requests import ExportQuery
 from scores.models import Score
 from scores.results.filters import Selection
-from scores.results.privacy import Sight, telling_dimensions
+from scores.results.privacy import Sight, with_readable_dimensions
 from scores.states import Purpose
 from tasks.models import Completion, PanelMember
 from tasks.states import Part
@@ -95,7 +95,7 @@ class RewardReader:
     def scores(self) -> Any:
         scores = self.selection.scoped(COUNTED.for_readers(self.selection.sources), "exports")
         scores = scores.filter(completion__in=self.rewarded_completions().values("pk"))
-        return telling_dimensions(scores, self.sight.reader)
+        return with_readable_dimensions(scores, self.sight.reader)
 
     def rewarded_completions(self) -> Any:
         """Return every completion of the selection that has a reward."""
@@ -191,7 +191,7 @@ class ScoreReader:
         return (selected if self.forms == ALL else selected.filter(completion__form__in=sorted(self.forms))).count()
 
     def scores(self) -> Any:
-        return telling_dimensions(self._selected(), self.sight.reader)
+        return with_readable_dimensions(self._selected(), self.sight.reader)
 
     def _selected(self) -> Any:
         scores = self.selection.scoped(_settled(self._counted()), "exports")

@@ -129,4 +129,4 @@ def _troubled(graders: QuerySet[Grader]) -> QuerySet[Grader]:
     return graders.filter(needs_attention, deleted_at=None)
 
 
-figures.tell("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")
+figures.register("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")

@@ -27,8 +27,8 @@ class FeedbackAdmin(Growing, PublicIdSearch, TextForSuperusers, admin.ModelAdmin
     )  # fmt: skip
     related = ("organization", "grader", "grader_version", "rater", "review")
     list_display = (
-        "public_id", "current_state", figure("value", formats.score), "source_kind", "anchored", "blind", linked("grader"),
-        linked("rater"), moment("created_at", "given", order=""),
+        "public_id", "current_state", figure("value", formats.score), "source_kind", "anchored", "blind",
+        linked("grader"), linked("rater"), moment("created_at", "given", order=""),
     )  # fmt: skip
     list_filter = (
         "source_kind", "anchored", "blind", "adjudicated", ("replaced_at", admin.EmptyFieldListFilter),

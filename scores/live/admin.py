@@ -50,8 +50,9 @@ class RewardEndpointAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
     page_name = "reward_endpoint"
     actions = (switch_off, switch_on)
     list_display = (
-        "public_id", "current_state", linked("task", order="task__name"), linked("organization", order="organization__name"),
-        "protocol", "unscored", "answered", "share_unscored", moment("last_used_at", "last used"),
+        "public_id", "current_state", linked("task", order="task__name"),
+        linked("organization", order="organization__name"), "protocol", "unscored", "answered", "share_unscored",
+        moment("last_used_at", "last used"),
     )  # fmt: skip
     list_filter = ("enabled", "protocol", "unscored", OrganizationFilter, named(Task, "task"), "created_at")
     list_select_related = ("organization", "task", "created_by")

@@ -39,7 +39,7 @@ class Grouped(Generic[T]):
                 group_bytes += len(group[-1][0].raw)
             self._busy += 1
             done = asyncio.get_running_loop().run_in_executor(self._pool, self._done, [ask for ask, _ in group])
-            done.add_done_callback(lambda result, group=group: self._tell(result, group))  # type: ignore[misc]
+            done.add_done_callback(lambda result, group=group: self._deliver(result, group))  # type: ignore[misc]
 
     def _done(self, asks: list[Ask]) -> Sequence[T]:
         try:
@@ -47,7 +47,7 @@ class Grouped(Generic[T]):
         finally:
             connection.close()
 
-    def _tell(self, result: "asyncio.Future[Sequence[T]]", group: list[tuple[Ask, "asyncio.Future[T]"]]) -> None:
+    def _deliver(self, result: "asyncio.Future[Sequence[T]]", group: list[tuple[Ask, "asyncio.Future[T]"]]) -> None:
         self._busy -= 1
         self._go_on()
         failure = result.exception()

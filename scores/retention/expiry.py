@@ -105,7 +105,7 @@ def _erase(task_id: UUID, organization_id: UUID, completion_ids: Sequence[UUID])
         outcome = erasing.erase(completion_ids, end_unfinished=False)
         if outcome.gone:
             owner = Organization.objects.get(pk=organization_id)
-            _tell("completions.erase", owner, ids.encode("task", task_id), len(outcome.gone))
+            _audit("completions.erase", owner, ids.encode("task", task_id), len(outcome.gone))
     return set(outcome.unfinished)
 
 
@@ -126,10 +126,10 @@ def _purge(organization_id: UUID, completion_ids: Sequence[UUID], before: dateti
         count = purging.purge(completion_ids, scored_before=before)
         if count:
             owner = Organization.objects.get(pk=organization_id)
-            _tell("completions.delete", owner, ids.encode("org", organization_id), count)
+            _audit("completions.delete", owner, ids.encode("org", organization_id), count)
 
 
-def _tell(action: str, organization: Organization, about: str, count: int) -> None:
+def _audit(action: str, organization: Organization, about: str, count: int) -> None:
     """Record an event in the audit log."""
     trail.record(
         action=action, resource="completions", organization=organization, actor=ACTOR, object_id=about,

@@ -106,8 +106,9 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
     actions = (release_claims,)
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (
-        "public_id", "current_state", linked("task"), linked("grader"), figure("value", formats.score, "preliminary score"),
-        figure("confidence", formats.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
+        "public_id", "current_state", linked("task"), linked("grader"),
+        figure("value", formats.score, "preliminary score"), figure("confidence", formats.score),
+        moment("expires_at", order=""), linked("decided_by", "decided by"),
         figure("decided_value", formats.score, "decided score"), moment("created_at", "opened", order=""),
     )  # fmt: skip
     list_filter = (
@@ -225,4 +226,6 @@ class ReviewAdmin(Growing, PublicIdSearch, OnPages, TextForSuperusers, admin.Mod
         return plain(review, "explanation")
 
 
-figures.tell("Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open")
+figures.register(
+    "Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open"
+)

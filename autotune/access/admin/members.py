@@ -57,8 +57,8 @@ class MembershipAdmin(PublicIdSearch, admin.ModelAdmin):
     form = MembershipForm
     finds = MappingProxyType({"member": "uid", "org": "organization_id", "user": "user_id", "role": "role_id"})
     list_display = (
-        "person", "current_state", linked("organization", order="organization__name"), linked("role",
-        order="role__name"), moment("expires_at"), moment("created_at"),
+        "person", "current_state", linked("organization", order="organization__name"),
+        linked("role", order="role__name"), moment("expires_at"), moment("created_at"),
     )  # fmt: skip
     list_filter = (("user", admin.EmptyFieldListFilter), OrganizationFilter, "created_at")
     list_select_related = ("user", "organization", "role", "invited_by")

@@ -37,7 +37,7 @@ class Shown:
 _FIGURES: Final[dict[str, Figure]] = {}
 
 
-def tell(
+def register(
     label: str, model: type[Model], rows: Callable[[], QuerySet[Any]], filters: str, *, tone: str = "warn"
 ) -> None:
     """Add a figure to the first page."""

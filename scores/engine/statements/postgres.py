@@ -88,7 +88,7 @@ with incoming as (
     on conflict (completion_id) do update
     set value = excluded.value, uncalibrated_value = null, confidence = excluded.confidence, used = 1, failed = 0,
         error_code = '', scored_at = excluded.scored_at
-), told as (
+), announced as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
     from sourced

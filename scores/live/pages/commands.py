@@ -54,7 +54,7 @@ def _openrlhf(url: str) -> Recipe:
 def _slime(url: str) -> Recipe:
     return Recipe(
         "slime",
-        "slime waits 120 s and tries ten times. With --reward-key, `state` in the answer says why a number replaces the score.",
+        "slime waits 120 s and tries ten times. With --reward-key, `state` in the answer says why there is no score.",
         [
             ("Flags", f'--rm-type remote_rm --rm-url "{url}"'),
             (

@@ -35,7 +35,7 @@ class Desk {
       person: this.person,
       token: this.token,
       base: this.base,
-      tell: (...told) => this.told(...told),
+      report: (...result) => this.reportResult(...result),
     });
     this.counts = {
       sitting: remembered(this.person),
@@ -212,10 +212,10 @@ class Desk {
         return this.arrived(reply.data, this.counts.sitting - before);
       }
       if (reply.kind !== "away") {
-        this.told(reply.kind, "", reply.data);
+        this.reportResult(reply.kind, "", reply.data);
         return null;
       }
-      this.told("away");
+      this.reportResult("away");
       await new Promise((go) => setTimeout(go, AGAIN_MS));
     }
   }
@@ -268,7 +268,7 @@ class Desk {
     if (reply.kind === "refused") this.lost(item, reply.data.detail);
     else if (reply.kind !== "ok") {
       item.claimedAt = before;
-      this.told(reply.kind);
+      this.reportResult(reply.kind);
     }
   }
 
@@ -297,7 +297,7 @@ class Desk {
 
   // --- messages -------------------------------------------------------------------------------------------------------
 
-  told(kind, id = "", data = null) {
+  reportResult(kind, id = "", data = null) {
     this.ended = kind === "session" || kind === "page";
     if (kind === "sent") {
       if (!this.outbox.waiting) this.trouble("connection", "");
