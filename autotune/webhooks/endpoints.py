@@ -154,7 +154,7 @@ def park(webhook_id: UUID) -> int:
             return total
 
 
-def park_overlooked() -> int:
+def park_remaining() -> int:
     """Park deliveries that were queued just as their endpoint was disabled, or in flight when their worker died."""
     off = Webhook.objects.exclude(status=WebhookStatus.ACTIVE, deleted_at=None).with_any_of(Delivery.objects.pending())
     off_ids = list(off.values_list("pk", flat=True))

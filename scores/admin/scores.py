@@ -26,7 +26,8 @@ class ScoreAdmin(OnPages, Of, TextForSuperusers, admin.ModelAdmin):
     related = ("organization", "task", "grader", "grader_version")
     list_display = (
         "public_id", figure("value", formats.score), figure("confidence", formats.score), "current_state",
-        linked("grader"), "grader_version", linked("task"), "completion_short", moment("created_at", "scored", order=""),
+        linked("grader"), "grader_version", linked("task"), "completion_short",
+        moment("created_at", "scored", order=""),
     )  # fmt: skip
     list_filter = (
         *FILTERS, GraderFilter, CreatedWithin, "purpose", "superseded", ("deleted_at", admin.EmptyFieldListFilter),

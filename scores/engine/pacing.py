@@ -27,7 +27,7 @@ class Pace:
         self._grader = grader
         self._answers: list[Answered] = []
         self._tokens_at: datetime | None = None
-        self._started = self._looked = time.monotonic()
+        self._started = self._refreshed = time.monotonic()
         self._held: tuple[datetime, str] | None = None
         self._want = grader.max_concurrency
         self._permit = self._guard.refresh(grader, want=self._want, now=now)
@@ -54,9 +54,9 @@ class Pace:
         want  the number of open calls that the drain can use; calls that are open keep their place in any case
         """
         short = self._permit.others > 0 or self._permit.slots < grader.max_concurrency
-        if want <= self._want and time.monotonic() - self._looked < (SHORT_S if short else LONG_S):
+        if want <= self._want and time.monotonic() - self._refreshed < (SHORT_S if short else LONG_S):
             return
-        self._want, self._looked = want, time.monotonic()
+        self._want, self._refreshed = want, time.monotonic()
         self._permit = self._guard.refresh(grader, want=want, now=now)
 
     def take_over(self, grader: Grader) -> None:

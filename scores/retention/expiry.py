@@ -25,7 +25,7 @@ from tasks.models import Completion, Task
 JOB: Final = "scores.retain"
 ACTOR: Final = "retention"  # in the audit log
 BUDGET_S: Final = 240.0  # of one job; the next one continues
-LOOKED_AT: Final = 2_000  # completions that one query reads
+READ_LIMIT: Final = 2_000  # completions that one query reads
 TASKS_AT_ONCE: Final = 500
 
 
@@ -79,7 +79,7 @@ def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: fl
     after, done = start, start  # the last id read, and the last one before an unfinished completion
     met_unfinished = False
     while rows := list(
-        (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:LOOKED_AT]
+        (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:READ_LIMIT]
     ):
         due = [pk for pk, erased_at in rows if erased_at is None]
         unfinished: set[UUID] = set()

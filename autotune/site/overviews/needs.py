@@ -201,7 +201,7 @@ def _platform(now: datetime) -> Iterator[Card]:
     facts = Facts(
         now=now, last_sweep=swept, oldest_due=None, expired_leases=0, oldest_expired=None, still=frozenset()
     )  # fmt: skip
-    state = moving.judged(moving.Look(facts, oldest, sealing.oldest_unsealed()))
+    state = moving.judged(moving.Snapshot(facts, oldest, sealing.oldest_unsealed()))
     faults = [check.name for check in state.checks if check.status != "ok"]
     late = f"swept {ago(swept)}" if swept else "never swept"
     yield Card("Platform faults", len(faults), ", ".join(faults) or late, "bad" if faults else "", "/api/v1/moving")

@@ -214,7 +214,7 @@ def test_c32_with_the_database_away_a_process_starts_and_checks_when_it_is_back(
 
     exit_statuses = []
     monkeypatch.setattr(keychecks, "refusal", refusal)
-    monkeypatch.setattr(starting, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(starting, "CHECK_EVERY_S", 0.0)
     monkeypatch.setattr(starting.os, "_exit", exit_statuses.append)
     monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
     monkeypatch.setattr(starting, "ThreadPoolExecutor", InlineExecutor)
