@@ -17,7 +17,7 @@ from autotune.core.crypto import encryption
 from tasks.conversations import system_prompt_in_effect, whole_conversation
 
 SIZE: Final = 16  # bytes that are stored; two digests are equal by chance only after about 2^64 completions
-UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not looked at again
+UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not read again
 
 
 class Digester:
