@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from autotune.access.models import Organization
 from autotune.core.admin import figures
 from autotune.core.admin.base import OnPages, PublicIdSearch, Record
-from autotune.core.admin.cells import anchor, badge, linked, list_url, moment
+from autotune.core.admin.cells import anchor, badge, figure, linked, list_url, moment
 from autotune.core.admin.lists import named
-from autotune.core.pages.formats import brief
+from autotune.core.pages.formats import brief, number
 from graders.admin.actions import check_health, switch_off, switch_on, verify
 from graders.admin.changes import StatusChangesInline
 from graders.admin.checks import ChecksInline
@@ -81,8 +81,9 @@ class GraderAdmin(PublicIdSearch, OnPages, Record, admin.ModelAdmin):
             ("avg_latency_ms", "domains"),
         )}),
         ("Calls", {"fields": (
-            ("rate_per_minute", "max_concurrency"), ("timeout_ms", "batch_timeout_ms"), "pins",
-            ("redact_reasoning", "redact_dimensions"),
+            (figure("rate_per_minute", number, "completions per minute"), "max_concurrency"),
+            (figure("timeout_ms", number, "timeout (ms)"), figure("batch_timeout_ms", number, "batch timeout (ms)")),
+            "pins", ("redact_reasoning", "redact_dimensions"),
         )}),
         ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at", "deleted_at")}),
     )  # fmt: skip

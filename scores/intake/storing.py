@@ -178,13 +178,15 @@ def store(
     bulk.insert(Completion, COMPLETION_COLUMNS, completion_rows)
     runs = _run_rows(with_ids, panels, now)
     pairs = list(zip(with_ids, runs, strict=True))
-    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.source is None for row in rows])
-    waiting = [(*row, WaitsFor.REUSE.value, draft.source) for (draft, _), rows in pairs if draft.source for row in rows]
+    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.copy_of is None for row in rows])
+    waiting = [
+        (*row, WaitsFor.REUSE.value, draft.copy_of) for (draft, _), rows in pairs if draft.copy_of for row in rows
+    ]
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
     for (draft, completion_id), rows in pairs:
         stored.append(StoredItem(draft.index, completion_id, draft.external_id, [row[0] for row in rows]))
-    due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
+    due = {draft.task_id for draft in fresh if draft.not_before is None and draft.copy_of is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return stored, clashes
 
@@ -298,7 +300,7 @@ def _run_rows(
         panel = panels[draft.task_id]
         task = panel.task
         status = RunStatus.PENDING if draft.not_before is None else RunStatus.SLEEPING
-        if draft.source is not None:
+        if draft.copy_of is not None:
             status = RunStatus.WAITING
         deadline = (draft.not_before or now) + timedelta(milliseconds=task.deadline_ms)
         ordered = sorted(panel.graders, key=lambda entry: entry[1] != Part.SCORING)
@@ -324,7 +326,7 @@ def _run_rows(
                     now,
                 )
                 for grader, part in ordered
-                if part == Part.SCORING or draft.source is None
+                if part == Part.SCORING or draft.copy_of is None
             ]
         )
     return out

@@ -230,7 +230,7 @@ def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dic
     }
     taken_digests = reuse.take(request.task, request.version_id, request.model_id, places, seen=seen)
     drafts = [
-        replace(request.first[digest], pk=new[digest], pointer="", source=missing[digest].source)
+        replace(request.first[digest], pk=new[digest], pointer="", copy_of=missing[digest].source)
         for digest in new
         if digest in taken_digests
     ]
