@@ -113,7 +113,7 @@ class Preferences:
     def _range_pairs(self, place: Place) -> Iterator[RangePairs]:
         """Yield the pairs of each range. The first range may start in the middle of a prompt's pairs."""
         forms = self.reader.forms
-        for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
+        for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.max_pairs):
             done = place.done if (range_.task, range_.after) == (place.task, place.prompt) else 0
             range_pairs = pairs.of(left_out.fitting(range_.rewarded, forms), self.choice)[done:]
             unfit, undigested = range_.unfit(forms), range_.undigested()

@@ -27,8 +27,8 @@ def begin(grader: Grader) -> tuple[Probe, str]:
     """
     target = targets.load(grader)
     release()
-    probe, goes_on = verification.begin(grader, target)
-    if goes_on:
+    probe, may_score = verification.begin(grader, target)
+    if may_score:
         return probe, signing.dumps(_plain(probe), salt=_salt(grader, target), compress=True)
     verification.settle(grader, target, probe)
     return probe, ""

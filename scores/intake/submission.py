@@ -70,7 +70,7 @@ def submit(
         return _attempt(request)
     except IntegrityError as clash:  # another request stored the same external id, or deleted the task, at this moment
         if commits.is_whole():
-            raise commits.LookAgain from clash
+            raise commits.Rerun from clash
         try:
             return _attempt(request)
         except IntegrityError as exc:

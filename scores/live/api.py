@@ -36,4 +36,4 @@ class RewardsView(ApiView):
         gone = partial(has_left, request._request)
         hub.wait_all(submitted.unfinished, left_s, sources=submitted.sources, gone=gone)
         current_call.about(str(new_rewards.task_id), objects_count=len(items))
-        return responses.shape(answering.with_reasons(answering.answers(submitted.completions)))
+        return responses.rewards_out(answering.with_reasons(answering.answers(submitted.completions)))

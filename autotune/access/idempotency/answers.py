@@ -48,14 +48,14 @@ def answer_row(
 def insert(row: StoredAnswer) -> None:
     """Insert the row as `save(force_insert=True)` does, at a fraction of its cost.
 
-    raises commits.LookAgain if another process has just stored an answer to the same request
+    raises commits.Rerun if another process has just stored an answer to the same request
     """
     values = [column.get_db_prep_save(column.pre_save(row, True), connection) for column in _COLUMNS]
     try:
         with connection.cursor() as cursor:
             cursor.execute(_INSERT, values)
     except IntegrityError as exc:
-        raise commits.LookAgain from exc
+        raise commits.Rerun from exc
 
 
 def stored_answer(keyed_request: KeyedRequest, now: datetime) -> StoredAnswer | None:
