@@ -139,7 +139,7 @@ def _closed(draft: Draft, panel: TaskPanel, principal: Principal) -> Refused | N
     if panel.task.archived:
         return Refused(draft.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
     if grader := panel.inactive:
-        detail = f"The task's grader {grader.public_id} is inactive."
+        detail = f"The task's grader {grader.public_id} is inactive. Activate it, or remove it from the panel."
         return Refused(draft.index, 409, FieldError(pointer, "grader_inactive", detail))
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         detail = "A test key may use only graders of its own organization."

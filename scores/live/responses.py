@@ -12,8 +12,8 @@ from scores.results.waiting_responses import WaitingForOut
 class LiveReward(ApiStruct):
     """The reward of one item. `value` and `confidence` are null unless it is `completed`; `code` says why it `failed`.
 
-    A `pending` item has no score yet, for the reason in `waitingFor`. Autotune continues to score it, and a request with
-    the same item waits for the same score.
+    A `pending` item has no score yet, for the reason in `waitingFor`. Autotune continues to score it. A request
+    with the same item waits for the same score.
     """
 
     value: float | None

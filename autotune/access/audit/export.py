@@ -1,4 +1,4 @@
-"""Export the audit log as a file. It reads rows in ranges: memory stays bounded, and a slow client holds no connection."""
+"""Export the audit log as a file, read in ranges: memory stays bounded, and a slow client holds no connection."""
 
 import csv
 import io
