@@ -45,7 +45,8 @@ BETTER = {  # a word or construction, as a regular expression: what to write
     r"by and by": "gradually",
 }  # fmt: skip
 RULES = tuple(
-    (re.compile(rf"(?<![\w`/-])(?:{pattern})(?![\w`/=(-])", re.IGNORECASE), better) for pattern, better in BETTER.items()
+    (re.compile(rf"(?<![\w`/-])(?:{pattern})(?![\w`/=(-])", re.IGNORECASE), better)
+    for pattern, better in BETTER.items()
 )
 ALLOWED = frozenset(  # "path: word", each with its reason beside it
     {
