@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from autotune.core.crypto import mending, reencryption
+from autotune.core.crypto import reencryption, repairs
 
 
 @shared_task(name="core.reencrypt", ignore_result=True)
@@ -14,4 +14,4 @@ def reencrypt() -> None:
 @shared_task(name="core.delete_repaired_damage", ignore_result=True)
 def delete_repaired_damage() -> None:
     """Delete the records of damaged values that have been repaired. Runs hourly."""
-    mending.delete_repaired()
+    repairs.delete_repaired()
