@@ -116,7 +116,7 @@ bench-short: $(DEV) ## the same in small: every score once and right, no figures
 bench-live-core: $(DEV) ## what an item of live rewards costs beside a plain submission
 	@exec $(BIN)/python bench/live_core.py $(ARGS)
 
-bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at web alone (ARGS: --short, --calls N)
+bench-live: $(DEV) ## 2,000 calls of trainers that wait at once, at live and at web only (ARGS: --short, --calls N)
 	@exec $(BIN)/python bench/live.py $(ARGS)
 
 bench-history: $(DEV) ## figures and lists with 1,500,000 scores, and the cost of counting per save (ARGS: --scores N, --keep, --only saving)

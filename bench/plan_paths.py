@@ -294,7 +294,7 @@ def moving(world, take):
     claimed = [run.run_id for run in claims.take(world.grader.pk, limit=20)]
     WorkflowRun.objects.filter(pk__in=claimed).update(leased_until=database_now() - timedelta(minutes=1))
     with take():
-        moving.look()
+        moving.read()
 
 
 @path
@@ -324,7 +324,7 @@ def webhooks(world, take):
     drain(world, world.grader)
     with take():
         fanout.fan_out(200)
-        endpoints.park_overlooked()
+        endpoints.park_remaining()
         Pump().drain(20.0)
     with take():
         cleaning.clean(database_now() - AGES)

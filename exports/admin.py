@@ -15,7 +15,7 @@ from autotune.core.admin.cells import figure, linked, moment, state
 from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.admin.lists import named
 from autotune.core.errors import Conflict
-from autotune.core.pages.formats import number, octets
+from autotune.core.pages.formats import byte_size, number
 from exports.models import Export, ExportFile
 from exports.states import UNFINISHED, ExportStatus
 from exports.work import ending
@@ -41,7 +41,7 @@ def _cancel(export: Export) -> None:
 class FilesInline(NewestRowsInline):
     model = ExportFile
     verbose_name_plural = "newest files"
-    fields = ("kind", "number", figure("rows", number), figure("bytes", octets, "size"), "sha256", "created_at")
+    fields = ("kind", "number", figure("rows", number), figure("bytes", byte_size, "size"), "sha256", "created_at")
     hidden = ("values", "facts", "stored_as")
 
 
@@ -54,7 +54,7 @@ class ExportAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
     page_name = "export"
     actions = (cancel,)
     list_display = (
-        "public_id", state(), "share", figure("rows", number), figure("bytes", octets, "size"),
+        "public_id", state(), "share", figure("rows", number), figure("bytes", byte_size, "size"),
         linked("organization", order="organization__name"), linked("created_by", "requested by"),
         moment("created_at", "requested"),
         moment("expires_at", "expires"),
@@ -101,7 +101,8 @@ class ExportFileAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
 
     finds = MappingProxyType({"exp": "export_id", "org": "export__organization_id"})
     list_display = (
-        "name", linked("export"), "kind", figure("rows", number), figure("bytes", octets, "size"), moment("created_at"),
+        "name", linked("export"), "kind", figure("rows", number), figure("bytes", byte_size, "size"),
+        moment("created_at"),
     )  # fmt: skip
     list_filter = ("kind", named(Organization, "org", "export__organization"), "created_at")
     list_select_related = ("export",)
@@ -115,4 +116,4 @@ class ExportFileAdmin(PublicIdSearchMixin, ReadOnlyMixin, admin.ModelAdmin):
         return super().get_queryset(request).select_related("export").defer("values", "facts", "export__file_key")
 
 
-figures.tell("Exports in progress", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")
+figures.register("Exports in progress", Export, lambda: Export.objects.filter(status__in=UNFINISHED), "", tone="busy")

@@ -114,7 +114,7 @@ def _count(query: ExportQuery, selection: Selection) -> tuple[RowCount, str]:
         return _rewarded(query, selection, reader)
     heads, last = reader.heads(None, LISTED)
     fitting = [head for head in heads if reader.forms == left_out.ALL or (head.form or b"").decode() in reader.forms]
-    return RowCount(len(fitting), last is not None), _looked_at(LISTED) if last else ""
+    return RowCount(len(fitting), last is not None), _partial_count(LISTED) if last else ""
 
 
 def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) -> tuple[RowCount, str]:
@@ -130,7 +130,7 @@ def _rewarded(query: ExportQuery, selection: Selection, reader: RewardReader) ->
     last = all_[READ : READ + 1].first()
     if last is None:
         return _up_to(rewarded), ""
-    return RowCount(rewarded.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _looked_at(READ)
+    return RowCount(rewarded.filter(id__lte=last, reward__pk__lte=last).count(), more=True), _partial_count(READ)
 
 
 def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[RowCount, str]:
@@ -142,7 +142,7 @@ def _by_prompt(layout: Layout, reader: RewardReader) -> tuple[RowCount, str]:
         last = prompts.digest_at(rewarded, remaining)
         if last is not None:
             row_count += _grouped(layout, rewarded.filter(prompt_digest__lte=last))
-            return RowCount(row_count, more=True), _looked_at(GROUPED)
+            return RowCount(row_count, more=True), _partial_count(GROUPED)
         row_count += _grouped(layout, rewarded)
         remaining -= 0 if reader.selection.task else rewarded.order_by().count()
     return RowCount(row_count), ""
@@ -187,7 +187,7 @@ def _up_to(queryset: Any) -> RowCount:
     return RowCount(min(count, MOST), count > MOST)
 
 
-def _looked_at(completions: int) -> str:
+def _partial_count(completions: int) -> str:
     return f"Counted only in the first {completions:,} completions. The export includes all."
 
 

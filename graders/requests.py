@@ -14,7 +14,7 @@ from graders.credentials import MAX_GRACE_HOURS
 MAX_DOMAINS: Final = 32
 MAX_PINS: Final = 8
 PIN_CHARACTERS: Final = 44
-PIN_OCTETS: Final = 32
+PIN_BYTES: Final = 32
 
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Description = Annotated[str, Meta(max_length=10_000)]
@@ -125,10 +125,10 @@ def check(body: GraderIn | GraderPatch) -> None:
 def _pin(text: str, pointer: str) -> list[FieldError]:
     """Check that a pin is 32 bytes in canonical base64; return an error otherwise."""
     try:
-        octets = b64decode(text, validate=True)
+        digest = b64decode(text, validate=True)
     except ValueError:
-        octets = b""
-    if len(octets) == PIN_OCTETS and b64encode(octets).decode() == text:
+        digest = b""
+    if len(digest) == PIN_BYTES and b64encode(digest).decode() == text:
         return []
     message = "Enter the SHA-256 of a public key (SPKI) in base64: 44 characters that encode 32 bytes."
     return [FieldError(pointer, "invalid_pin", message)]

@@ -1,4 +1,4 @@
-"""Scales of grader versions: the range of their raw values, and the value from 0 to 1 that a raw value stands for.
+"""Scales of grader versions: the range of their raw values, and the value from 0 to 1 that a raw value corresponds to.
 
 The arithmetic is exact and rounds once, so the ends of a scale are exactly 0 and 1, and no step can overflow.
 """

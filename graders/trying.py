@@ -153,7 +153,7 @@ def _answer(call: GraderCall, target: GraderTarget, result: Result, outcome: Cal
 def _signature(
     call: GraderCall, target: GraderTarget, result: OutboundResponse
 ) -> tuple[str | None, tuple[str, str] | None]:
-    """Check an answer's signature, also if its status alone decides the outcome."""
+    """Check an answer's signature, even if its status decides the outcome."""
     try:
         verified = signing.verify_response(
             target.signing, result.headers, result.body, request_id=call.request_id, sent_signature=call.signature,

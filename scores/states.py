@@ -90,7 +90,7 @@ FINAL = (RunStatus.COMPLETED, RunStatus.FAILED)
 
 
 class CompletionStatus(models.TextChoices):
-    """The status of a completion, derived from its reward, or from whether a run has begun if there is no reward.
+    """The status of a completion, derived from its reward, or from whether a run has started if there is no reward.
 
     A completion without runs is `ungraded`: it was submitted to a deck without graders.
     """

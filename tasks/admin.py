@@ -80,7 +80,7 @@ class TaskAdmin(InlinesMixin, PublicIdSearchMixin, ProductPageMixin, admin.Model
     page_name = "task"
     form = TaskAdminForm
     list_display = (
-        "name", "standing", linked("organization", order="organization__name"), "model_name",
+        "name", "current_state", linked("organization", order="organization__name"), "model_name",
         linked("created_by", "made by"), moment("created_at", "made"), "public_id",
     )  # fmt: skip
     list_filter = ("archived", OrganizationFilter, "created_at")
@@ -128,7 +128,7 @@ class TaskAdmin(InlinesMixin, PublicIdSearchMixin, ProductPageMixin, admin.Model
         obj.save(update_fields=[*form.changed_data, "updated_at"])
 
     @admin.display(description="state", ordering="archived")
-    def standing(self, task: Task) -> SafeString:
+    def current_state(self, task: Task) -> SafeString:
         return badge("archived") if task.archived else badge("active")
 
     @admin.display(description="panel")

@@ -16,8 +16,8 @@ import msgspec
 from autotune.core.crypto import encryption
 from tasks.conversations import system_prompt_in_effect, whole_conversation
 
-OCTETS: Final = 16  # bytes that are stored; two digests are equal by chance only after about 2^64 completions
-UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not looked at again
+SIZE: Final = 16  # bytes that are stored; two digests are equal by chance only after about 2^64 completions
+UNREADABLE: Final = b""  # of a text whose data key was dropped: equal to nothing, and not read again
 
 
 class Digester:
@@ -34,9 +34,9 @@ class Digester:
         system_prompt  system prompt of the completion's task version
         """
         mac = self._of_prompt(prompt, messages, system_prompt)
-        first = mac.digest()[:OCTETS]
+        first = mac.digest()[:SIZE]
         _add(mac, response.encode())
-        return first, mac.digest()[:OCTETS]
+        return first, mac.digest()[:SIZE]
 
     def answer(
         self, prompt: str, messages: Sequence[Any] | None, response: str, *, system_prompt: str | None = None

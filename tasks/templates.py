@@ -1,4 +1,4 @@
-"""Fill prompt templates, in which `{{name}}` stands for a variable. Templates are never evaluated as code."""
+"""Fill prompt templates, in which `{{name}}` marks a variable. Templates are never evaluated as code."""
 
 import re
 from collections import Counter
@@ -39,8 +39,8 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 def _length(template: str, values: Mapping[str, str]) -> int:
     """The number of bytes of the prompt that `render` would return."""
-    octets = len(VARIABLE.sub("", template).encode())
-    return octets + sum(
+    byte_count = len(VARIABLE.sub("", template).encode())
+    return byte_count + sum(
         count * len(values[name].encode()) for name, count in Counter(VARIABLE.findall(template)).items()
     )
 

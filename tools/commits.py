@@ -137,7 +137,7 @@ OTHER_FORMS = frozenset(form for verb in VERBS for form in _forms(verb))
 
 
 def _reason(commit: Commit) -> str:
-    """Return the body without its trailers: a sign-off alone says nothing."""
+    """Return the body without its trailers: a sign-off by itself says nothing."""
     trailers = set(commit.trailers.splitlines())
     return "\n".join(line for line in commit.body.splitlines() if line not in trailers).strip()
 

@@ -156,7 +156,7 @@ def rank(name: str) -> tuple[int, int]:
     return APPS.index(app), min(WITHIN.index(inner), 3) if app == "autotune" and inner in WITHIN else -1
 
 
-def stands_higher(target: str, importer: str) -> bool:
+def is_above(target: str, importer: str) -> bool:
     (a, inner_a), (b, inner_b) = rank(importer), rank(target)
     return b > a or (a == b and inner_b > inner_a >= 0)
 
@@ -176,7 +176,7 @@ def upward(modules: dict[str, Module]) -> list[str]:
         {
             f"{module.path}:{line}: {module.name} imports {target}, which is in a higher layer"
             for module, target, line in edges(modules)
-            if not composes(module.name) and module.name != "autotune" and stands_higher(target, module.name)
+            if not composes(module.name) and module.name != "autotune" and is_above(target, module.name)
         }
     )
 

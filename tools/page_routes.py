@@ -20,7 +20,7 @@ PLAIN = {"str": "prompt", "int": "1"}  # values of parameters that are not ids
 
 @dataclass(frozen=True)
 class Page:
-    """A route of a page. `path` has `:kind` where ids stand; `view` is the wrapped view that `page` returned."""
+    """A route of a page. `path` has `:kind` in place of ids; `view` is the wrapped view that `page` returned."""
 
     path: str
     name: str

@@ -52,7 +52,7 @@ def picture(chosen: argparse.Namespace, folder: Path) -> int:
         from autotune.site.local.ports import answers
 
         tree.wait_for(lambda: answers(port, launch.HEALTH_PATH), "the start of the server", 60)
-        return look(chosen, f"http://localhost:{port}", world)
+        return capture(chosen, f"http://localhost:{port}", world)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def name_of(path: str) -> str:
     return (path.strip("/").replace("/", "-").replace(":", "") or "overview").lower()
 
 
-def look(chosen: argparse.Namespace, address: str, world: World) -> int:
+def capture(chosen: argparse.Namespace, address: str, world: World) -> int:
     """Write the screenshots."""
     from playwright.sync_api import sync_playwright
 

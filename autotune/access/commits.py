@@ -9,51 +9,49 @@ from django.db import IntegrityError, transaction
 from autotune.core.errors import Conflict
 
 T = TypeVar("T")
-
-
-_at_work: ContextVar[bool] = ContextVar("whole_at_work", default=False)
+_is_running: ContextVar[bool] = ContextVar("commits_is_running", default=False)
 
 
 class ConcurrentChange(Exception):
-    """A constraint failed because another request changed the same objects first, so the work must start again.
+    """A constraint failed because another request changed the same objects first: the work must run again.
 
-    Raise it within `whole`, which runs the work again. A capability therefore needs no savepoint of its own there.
+    Raise it within `whole`, which rolls back and runs the work again, so the work needs no savepoint.
     """
 
 
 def whole(work: Callable[[], T]) -> T:
-    """Run `work()` in a transaction, and return its result after the commit.
+    """Run `work()` in one transaction, and return its result after the commit.
 
-    The commit fails if another request has deleted an object that the work refers to. The work then runs a second time,
-    which finds the object missing and reports it.
+    If the commit fails because another request deleted an object that the work refers to, `work` runs once again; this
+    time it does not find the object and raises its own error.
 
-    raises Conflict if the second commit fails too, and whatever the work raises
+    raises  Conflict if the second commit fails too; every error of `work`
     """
-    token = _at_work.set(True)
+    token = _is_running.set(True)
     try:
-        return _committed(work)
+        return _run_and_commit(work)
     except ConcurrentChange:
         try:
-            return _committed(work)
+            return _run_and_commit(work)
         except ConcurrentChange as exc:
             raise Conflict("Another request changed the same objects. Try again.", code="conflict") from exc
     finally:
-        _at_work.reset(token)
+        _is_running.reset(token)
 
 
 def is_whole() -> bool:
-    """Return whether the caller runs within `whole`, which runs the work again after ConcurrentChange."""
-    return _at_work.get()
+    """Return whether the caller runs within `whole`, and so may raise ConcurrentChange."""
+    return _is_running.get()
 
 
-def _committed(work: Callable[[], T]) -> T:
-    worked = False
+def _run_and_commit(work: Callable[[], T]) -> T:
+    is_done = False
     try:
         with transaction.atomic():
             result = work()
-            worked = True
+            is_done = True
         return result
     except IntegrityError as exc:
-        if not worked:
+        if not is_done:  # the work itself broke a constraint
             raise
         raise ConcurrentChange from exc

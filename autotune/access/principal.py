@@ -17,7 +17,7 @@ Grants = dict[tuple[str, str], str]
 class Principal:
     """Who makes a request; it decides what the request may do.
 
-    membership_grants  for a key: what the person's membership allows now. It limits the key, whatever the key's role allows
+    membership_grants  for a key: what the membership allows now. It limits the key, whatever the key's role allows
     """
 
     organization: Organization

@@ -53,7 +53,7 @@ def laid_out(
     """Return a layout with the room that labels, notes and values need, within bounds; marks get the rest.
 
     mark  height of a mark with the space around it
-    foot  height of what stands below the rows, such as an axis
+    foot  height of the part below the rows, such as an axis
     """
     narrow = width == NARROW
     value_room = max(map(breadth, values)) + SPACE

@@ -30,7 +30,7 @@ COPY_TYPES = {
 
 
 def insert(model: type[models.Model], names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Insert `rows`, whose values stand in the order of `names` (attribute names, such as `task_id`).
+    """Insert `rows`, whose values are in the order of `names` (attribute names, such as `task_id`).
 
     rows    may be a generator, which must not query: its connection is in the middle of the COPY
     raises  IntegrityError as any insert does; run it inside a transaction. FieldDoesNotExist for another name

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from autotune.core.crypto import mending, reencryption
+from autotune.core.crypto import reencryption, repairs
 
 
 @shared_task(name="core.reencrypt", ignore_result=True)
@@ -11,7 +11,7 @@ def reencrypt() -> None:
     reencryption.work()
 
 
-@shared_task(name="core.look_at_damaged", ignore_result=True)
-def look_at_damaged() -> None:
+@shared_task(name="core.delete_repaired_damage", ignore_result=True)
+def delete_repaired_damage() -> None:
     """Delete the records of damaged values that have been repaired. Runs hourly."""
-    mending.delete_repaired()
+    repairs.delete_repaired()

@@ -57,6 +57,10 @@ CELERY_BEAT_SCHEDULE = {
     "run-exports": {"task": "exports.run", "schedule": schedule(10.0), "options": {"expires": 10}},
     "expire-exports": {"task": "exports.expire", "schedule": schedule(600.0), "options": {"expires": 600}},
     "clean-up-exports": {"task": "exports.clean_up", "schedule": crontab(hour="3", minute="22")},
-    "look-at-damaged": {"task": "core.look_at_damaged", "schedule": schedule(3_600.0), "options": {"expires": 3_600}},
+    "delete-repaired-damage": {
+        "task": "core.delete_repaired_damage",
+        "schedule": schedule(3_600.0),
+        "options": {"expires": 3_600},
+    },
     "reencrypt": {"task": "core.reencrypt", "schedule": schedule(10.0), "options": {"expires": 10}},
 }

@@ -44,7 +44,7 @@ class ReadyView(OpenView):
 class MovingView(OpenView):
     @operation(summary="Report whether due work is being processed", answers={200: Moving, 503: Moving})
     def get(self, request: Request) -> OperationResponse:
-        """Return 503 while due work stands still.
+        """Return 503 while due work makes no progress.
 
         That is the case if no worker sweeps, nobody takes the due runs of a grader, runs of lost workers are not
         returned, or events, erasures or retention make no progress. A long queue that is shrinking is not an error.
@@ -83,7 +83,7 @@ class SchemaView(OpenView):
 
     @operation(summary="Return the OpenAPI document", answers={200: None}, produces=(document.MEDIA_TYPE,))
     def get(self, request: Request) -> HttpResponseBase:
-        return HttpResponse(document.octets(), content_type=document.MEDIA_TYPE)
+        return HttpResponse(document.content(), content_type=document.MEDIA_TYPE)
 
 
 class DocsView(OpenView, SpectacularSwaggerView):

@@ -99,7 +99,7 @@ class WebhookAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.M
     finds = MappingProxyType({"org": "organization_id", "user": "created_by_id"})
     page_name = "webhook"
     list_display = (
-        "public_id", "standing", linked("organization", order="organization__name"), "address", "kinds",
+        "public_id", "current_state", linked("organization", order="organization__name"), "address", "kinds",
         moment("failing_since", "failing since"), moment("created_at"),
     )  # fmt: skip
     list_filter = (
@@ -115,7 +115,7 @@ class WebhookAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.M
     actions = (send_test, switch_off, switch_on)
     inlines = (DeliveriesInline,)
     fieldsets = (
-        (None, {"fields": ("public_id", "organization", "standing", "disabled_reason", "failing_since")}),
+        (None, {"fields": ("public_id", "organization", "current_state", "disabled_reason", "failing_since")}),
         ("Subscription", {"fields": ("address", "kinds", "own_only", "description")}),
         ("Secrets (never shown)", {"fields": ("previous_valid_until",)}),
         ("Times", {"fields": ("created_by", "created_at", "updated_at", "deleted_at", "deliveries_link")}),
@@ -128,7 +128,7 @@ class WebhookAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.M
         return request.user.has_perm("webhooks.change_webhook")
 
     @admin.display(description="state", ordering="status")
-    def standing(self, row: Webhook) -> SafeString:
+    def current_state(self, row: Webhook) -> SafeString:
         if row.deleted_at is not None:
             return badge("deleted")
         return badge("failed", "failing") if row.failing_since and row.status == "active" else badge(row.status)
@@ -250,10 +250,10 @@ def _last_answer(row: Delivery) -> str:
     return str(last["status"] or last["error"])
 
 
-figures.tell(
+figures.register(
     "Failing webhooks", Webhook, lambda: Webhook.objects.active().exclude(failing_since=None),
     "status__exact=active&failing_since__isempty=0", tone="bad",
 )  # fmt: skip
-figures.tell(
+figures.register(
     "Parked deliveries", Delivery, lambda: Delivery.objects.filter(status=DeliveryStatus.PARKED), "status__exact=parked"
 )

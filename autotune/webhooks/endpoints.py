@@ -44,7 +44,10 @@ def create(principal: Principal, body: WebhookIn) -> WebhookChange:
     """
     url, kinds = _address(body.url), requests.kinds(body.events, principal)
     if Webhook.objects.live().filter(organization=principal.organization).count() >= MAX_WEBHOOKS:
-        raise Conflict(f"An organization has at most {MAX_WEBHOOKS} webhooks. Delete one.", code="too_many_webhooks")
+        raise Conflict(
+            f"The organization already has {MAX_WEBHOOKS} webhooks, the maximum. Delete one first.",
+            code="too_many_webhooks",
+        )
     secret = signing.new_secret()
     webhook = Webhook.objects.create(
         organization=principal.organization,
@@ -97,7 +100,7 @@ def rotate(webhook_id: UUID, *, force: bool = False) -> WebhookChange:
     now = clock.database_now()
     if not force and webhook.previous_valid_until is not None and webhook.previous_valid_until > now:
         raise Conflict(
-            "The previous secret still signs. Wait for the end of its grace period, or send `force`.",
+            "The previous secret is still valid. Wait until its grace period ends, or send `force` to end it now.",
             code="rotation_in_progress",
         )
     secret, old_secret = signing.new_secret(), None if is_damaged(webhook, "secret") else webhook.secret
@@ -154,7 +157,7 @@ def park(webhook_id: UUID) -> int:
             return total
 
 
-def park_overlooked() -> int:
+def park_remaining() -> int:
     """Park deliveries that were queued just as their endpoint was disabled, or in flight when their worker died."""
     off = Webhook.objects.exclude(status=WebhookStatus.ACTIVE, deleted_at=None).with_any_of(Delivery.objects.pending())
     off_ids = list(off.values_list("pk", flat=True))

@@ -18,7 +18,7 @@ def disabled(webhook_id: UUID, reason: str) -> None:
     webhook = Webhook.objects.select_related("created_by", "organization").get(pk=webhook_id)
     url = LegibleRow(webhook).url
     address = "(cannot be read)" if url is None else mask(url)
-    tell(
+    send(
         webhook.created_by.email,
         "A webhook was disabled",
         f"The webhook {webhook.public_id} of {webhook.organization.name} was disabled.\n\n"
@@ -29,7 +29,7 @@ def disabled(webhook_id: UUID, reason: str) -> None:
     )
 
 
-def tell(address: str, subject: str, text: str) -> None:
+def send(address: str, subject: str, text: str) -> None:
     """Send one mail. An error of the mail server is only logged: the state itself is stored."""
     if not mailing.send(EmailMessage(subject, text, to=[address])):
         logger.error("mail to %s not sent: %s", address, subject)

@@ -64,7 +64,7 @@ class DeliveryTryOut(ApiStruct):
 
 
 class DeliveryOut(ApiStruct):
-    """`attempts`: tries begun. `tries`: the last ten that ended, the newest first.
+    """`attempts`: tries that have started. `tries`: the last ten that ended, the newest first.
 
     `unreadable` is `["tries"]` if they cannot be decrypted; otherwise it is absent.
     """

@@ -90,7 +90,7 @@ def trainer_key(client: AutotuneClient) -> str:
 
 
 def endpoint(client: AutotuneClient, task_id: str, protocol: str) -> str:
-    """The address of a new reward endpoint, at which NEUTRAL stands for no score."""
+    """The address of a new reward endpoint, at which NEUTRAL replaces a missing score."""
     made = client.reward_endpoints.create(
         task_id=task_id, protocol=protocol, unscored="neutral", neutral_value=NEUTRAL, model_id=f"by-{protocol}"
     )

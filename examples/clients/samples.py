@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NEUTRAL = 0.25  # what stands for no score where a framework needs a number
+NEUTRAL = 0.25  # replaces a missing score where a framework needs a number
 
 
 @dataclass(frozen=True)

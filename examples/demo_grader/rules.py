@@ -80,7 +80,7 @@ def _brevity(words: int) -> float:
     return round(min(1.0, max(0.0, (LONG_WORDS - words) / (LONG_WORDS - BRIEF_WORDS))), 6)
 
 
-# The forms: each tells how well a response keeps to one
+# The forms: each measures how well a response keeps to one
 
 
 def _answer_line(truth: Mapping[str, object], response: str) -> float:

@@ -1,4 +1,4 @@
-"""Compares what the server tells with what the file and the grader's own log tell."""
+"""Compares the server's answers with the file and the grader's own log."""
 
 import json
 from collections import Counter

@@ -25,7 +25,7 @@ GRADER = local.GraderFolder(
     Capabilities(200, False, True, False, 5, ("arithmetic",)),
 )
 POST = 1000  # completions in one request
-LOOK_S = 5.0
+CHECK_EVERY_S = 5.0
 TIMEOUT_S = 900.0
 FAULTS_SHOWN = 20
 
@@ -75,7 +75,7 @@ def wait(client: AutotuneClient, tree: Supervisor, ids: list[str]) -> None:
 
     while pending:
         try:
-            client.completions.wait_for_scores(pending, timeout_s=LOOK_S, on_progress=show)
+            client.completions.wait_for_scores(pending, timeout_s=CHECK_EVERY_S, on_progress=show)
             return
         except WaitTimeout as late:
             pending = list(late.pending)

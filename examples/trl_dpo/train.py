@@ -1,6 +1,6 @@
 """DPO with TRL on a CPU from the pairs that a server exported, and a short run of each other trainer of such files.
 
-Reads files alone. Started by `run.py` in an environment of its own (requirements-train.txt):
+Reads only files. Started by `run.py` in an environment of its own (requirements-train.txt):
 
     python -m examples.trl_dpo.train FOLDER --steps 120
 """

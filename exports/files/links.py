@@ -89,7 +89,7 @@ def follow(token: str) -> Download:
 
 
 def _token(link: LinkToken) -> str:
-    octets = _FORM.pack(
+    packed = _FORM.pack(
         link.export.bytes,
         link.file.bytes if link.file else _NONE,
         link.organization.bytes,
@@ -97,7 +97,7 @@ def _token(link: LinkToken) -> str:
         link.key.bytes if link.key else _NONE,
         int(link.expires_at.timestamp()),
     )
-    return _SIGNER.sign(base64.urlsafe_b64encode(octets).rstrip(b"=").decode())
+    return _SIGNER.sign(base64.urlsafe_b64encode(packed).rstrip(b"=").decode())
 
 
 def _read(token: str) -> LinkToken:

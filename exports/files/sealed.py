@@ -29,7 +29,7 @@ class SealedSource(Protocol):
 
 
 class SealedTarget(Protocol):
-    def write(self, octets: bytes, /) -> object: ...
+    def write(self, data: bytes, /) -> object: ...
 
 
 class SealedFileWriter:
@@ -40,8 +40,8 @@ class SealedFileWriter:
         self._waiting = bytearray()
         self._number = 0
 
-    def write(self, octets: bytes) -> None:
-        self._waiting += octets
+    def write(self, data: bytes) -> None:
+        self._waiting += data
         start = 0
         with memoryview(self._waiting) as view:
             while len(view) - start > CHUNK:  # not >=: only another byte shows that this chunk is not the last
@@ -85,19 +85,19 @@ def opened(source: SealedSource, key: bytes, file_id: UUID, size: int, start: in
     aead, last = AESGCM(key), chunks(size) - 1
     for number in range(start // CHUNK, chunks(end) if end else 1):
         begins = number * CHUNK
-        octets = _exactly(source, NONCE + min(CHUNK, size - begins) + TAG)
+        chunk = _exactly(source, NONCE + min(CHUNK, size - begins) + TAG)
         try:
-            plain = aead.decrypt(octets[:NONCE], octets[NONCE:], associated(file_id.bytes, number, last=number == last))
+            plain = aead.decrypt(chunk[:NONCE], chunk[NONCE:], associated(file_id.bytes, number, last=number == last))
         except InvalidTag:
             raise DamagedFile(f"chunk {number} of {file_id} does not decrypt") from None
         yield plain[max(0, start - begins) : end - begins]
 
 
 def _exactly(source: SealedSource, size: int) -> bytes:
-    octets = source.read(size)
-    while len(octets) < size:
-        more = source.read(size - len(octets))
+    data = source.read(size)
+    while len(data) < size:
+        more = source.read(size - len(data))
         if not more:
             raise DamagedFile("the stored file ends too early")
-        octets += more
-    return octets
+        data += more
+    return data

@@ -80,7 +80,7 @@ def respond(request: HttpRequest, download: Download) -> HttpResponseBase:
     status = 206 if part else 200
     if request.method == "HEAD":
         return HttpResponse(status=status, content_type=download.media_type, headers=headers)
-    pieces = octets(download, start, end)
+    pieces = content(download, start, end)
     release()
     first = next(pieces, b"")
     subject = f"the download of {download.name}"
@@ -101,7 +101,7 @@ def _part(request: HttpRequest, download: Download) -> tuple[int, int] | None:
         raise FileMissing(detail, headers={"Content-Range": f"bytes */{total}", "Accept-Ranges": "bytes"}) from None
 
 
-def octets(download: Download, start: int, end: int) -> Iterator[bytes]:
+def content(download: Download, start: int, end: int) -> Iterator[bytes]:
     """Yield the bytes from `start` up to `end`, in pieces of about PIECE.
 
     raises  StorageAway

@@ -69,8 +69,8 @@ def texts(pa: Any, values: Sequence[bytes | None]) -> Any:
 
 def floats(pa: Any, values: Sequence[float | None]) -> Any:
     """Build a float64 array."""
-    octets = array("d", [0.0 if value is None else value for value in values])
-    return pa.Array.from_buffers(pa.float64(), len(values), [_validity(pa, values), pa.py_buffer(octets)])
+    buffer = array("d", [0.0 if value is None else value for value in values])
+    return pa.Array.from_buffers(pa.float64(), len(values), [_validity(pa, values), pa.py_buffer(buffer)])
 
 
 def moments(pa: Any, values: Sequence[int]) -> Any:

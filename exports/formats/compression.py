@@ -16,8 +16,8 @@ def compressed(pieces: Iterable[bytes], compression: str) -> Iterator[bytes]:
     """Compress the pieces into one gzip member or zstd frame. No output at all is valid and means empty."""
     compressor = _compressor(compression)
     for piece in pieces:
-        if octets := compressor.compress(piece):
-            yield octets
+        if output := compressor.compress(piece):
+            yield output
     yield compressor.flush()
 
 

@@ -38,9 +38,9 @@ def framed(message: bytes) -> bytes:
     return b"".join((length, _checksum(masked(length)), message, _checksum(masked(message))))
 
 
-def masked(octets: bytes) -> int:
+def masked(data: bytes) -> int:
     """Return the masked CRC-32C: rotated right by 15 bits plus a constant, since the data may itself hold checksums."""
-    crc = google_crc32c.value(octets)
+    crc = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -66,7 +66,7 @@ def entry(name: str) -> Callable[[bytes], bytes]:
     return make
 
 
-def octets(value: bytes) -> bytes:
+def text(value: bytes) -> bytes:
     """Return a Feature of one text."""
     return _field(BYTES_LIST, _field(b"\x0a", value))
 
@@ -106,19 +106,19 @@ def _dimensions(name: str, values: ColumnValues) -> Iterator[tuple[str, list[byt
 
 
 def _decimal(value: float) -> bytes:
-    return octets(repr(value).encode())
+    return text(repr(value).encode())
 
 
 def _messages(value: Sequence[Sequence[bytes]]) -> bytes:
-    return octets(msgspec.json.encode(conversation(ColumnKind.MESSAGES, value)))
+    return text(msgspec.json.encode(conversation(ColumnKind.MESSAGES, value)))
 
 
 def _tool_messages(value: Sequence[Sequence[bytes]]) -> bytes:
-    return octets(msgspec.json.encode(conversation(ColumnKind.TOOL_MESSAGES, value)))
+    return text(msgspec.json.encode(conversation(ColumnKind.TOOL_MESSAGES, value)))
 
 
 _MAKERS: dict[ColumnKind, tuple[tuple[str, Callable[[Any], bytes]], ...]] = {
-    ColumnKind.TEXT: (("", octets),),
+    ColumnKind.TEXT: (("", text),),
     ColumnKind.FLOAT: (("", floats), ("_decimal", _decimal)),
     ColumnKind.INTEGER: (("", integers),),
     ColumnKind.BOOLEAN: (("", integers),),

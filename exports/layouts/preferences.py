@@ -112,7 +112,7 @@ class PreferencesLayout:
     def _range_pairs(self, place: PromptPosition) -> Iterator[RangePairs]:
         """Yield the pairs of each range. The first range may start in the middle of a prompt's pairs."""
         forms = self.reader.forms
-        for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.most):
+        for range_ in prompts.ranges(self.reader, place, 2 * RANGE_PAIRS // self.choice.max_pairs):
             done = place.done if (range_.task, range_.after) == (place.task, place.prompt) else 0
             range_pairs = pairs.of(left_out.fitting(range_.rewarded, forms), self.choice)[done:]
             unfit, undigested = range_.unfit(forms), range_.undigested()
@@ -126,7 +126,7 @@ class PreferencesLayout:
         sizes = prompts.sizes(_completions(pairs_), size=readers.WHOLE_SIZE)
         nothing = TextSize()
         sizes_bytes = [
-            sizes.get(pair.chosen, nothing).octets + sizes.get(pair.rejected, nothing).octets for pair in pairs_
+            sizes.get(pair.chosen, nothing).text_bytes + sizes.get(pair.rejected, nothing).text_bytes for pair in pairs_
         ]
         unfit_start = 0  # counts what is left out
         for before, group in prompts.groups(pairs_, sizes_bytes):

@@ -26,7 +26,7 @@ def new(request: PageRequest) -> HttpResponse:
     if request.method != "POST":
         return _render_form(request, ExportForm(request.GET, request.principal), 200)
     form = ExportForm(request.POST, request.principal)
-    if "look" in request.POST:
+    if "preview" in request.POST:
         acting.concerns("exports", "read")
         return redirect(f"{reverse('export_new')}?{urlencode(_address_parameters(form))}")
     acting.concerns("exports", "create")

@@ -100,7 +100,7 @@ def _render_page(
         "state": state,
         "why": words.OVER.get(state, ""),
         "advice": words.ADVICE.get(export.error_code, ""),
-        "told": _describe_query(request, export),
+        "selection": _describe_query(request, export),
         "parts": ExportFile.objects.filter(export=export, kind=FileKind.DATA).count() if row.running else len(data),
         "percent": responses.progress(export) * 100,
         "files": files if ready else [],

@@ -24,7 +24,7 @@ from tasks.states import TRAINING_SOURCES
 
 RESOURCE: Final = "preference_pairs"
 ROUTE: Final = "POST /api/v1/preference-pairs"
-MAX_OCTETS: Final = 32 * 1024 * 1024  # of the text in a response, which is built in memory
+MAX_BYTES: Final = 32 * 1024 * 1024  # of the text in a response, which is built in memory
 
 
 class MessageOut(ApiStruct):
@@ -103,10 +103,10 @@ def _completions(sample: Sequence[Pair]) -> list[bytes]:
 
 def _check_size(sample: Sequence[Pair]) -> None:
     sizes, nothing = prompts.sizes(_completions(sample), size=CONVERSATION_SIZE), TextSize()
-    stored_bytes = sum(sizes.get(pk, nothing).octets for pair in sample for pk in (pair.chosen, pair.rejected))
-    if stored_bytes > MAX_OCTETS:
+    stored_bytes = sum(sizes.get(pk, nothing).text_bytes for pair in sample for pk in (pair.chosen, pair.rejected))
+    if stored_bytes > MAX_BYTES:
         detail = (
-            f"the text of these {len(sample)} pairs is {stored_bytes >> 20} MiB, the limit is {MAX_OCTETS >> 20} MiB: "
+            f"the text of these {len(sample)} pairs is {stored_bytes >> 20} MiB, the limit is {MAX_BYTES >> 20} MiB: "
             "request fewer pairs, or an export with layout=preferences."
         )
         raise Invalid.field("/sampleSize", "out_of_range", detail)

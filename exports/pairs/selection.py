@@ -1,7 +1,6 @@
-"""Select preference pairs: two answers to one prompt of a task, one of which has the greater reward.
+"""Select preference pairs: two answers to the same prompt of a task, with different rewards.
 
-Equal answers count as one answer, with the newest reward. Rewards that differ by a rounding error are equal, and
-equal rewards make no pair.
+Equal answers count as one, with its newest reward. Rewards that differ only by a rounding error count as equal.
 """
 
 from collections.abc import Sequence
@@ -13,12 +12,12 @@ from exports.pairs.statement import PairStatement
 from exports.requests import MAX_CAP
 
 BEST_WORST: Final = "best_worst"
-CAPS: Final = {BEST_WORST: 1, "all": MAX_CAP, "random": 1}  # if the request has none
+CAPS: Final = {BEST_WORST: 1, "all": MAX_CAP, "random": 1}  # the default for each strategy
 ROUNDING: Final = 1e-9  # 0.3 - 0.1 is slightly less than 0.2 and must still count as 0.2
 
 
 class Pair(NamedTuple):
-    """Two completions, as 16 bytes each, with their rewards."""
+    """The ids of two completions, 16 bytes each, and their rewards. `chosen` has the higher one."""
 
     prompt: bytes
     chosen: bytes
@@ -29,12 +28,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairChoice:
-    """Which pairs to make of each prompt.
+    """Which pairs to select from the answers to a prompt.
 
-    strategy         `best_worst`: one, the greatest reward and the least. `all`: any two answers. `random`: as many
-                     as `cap` of them, drawn by `seed`
-    min_score_delta  the least difference of their rewards
-    cap              most pairs of a prompt; if there are more, they are spread evenly
+    strategy         `best_worst`: one pair, of the highest and the lowest reward. `all`: every two answers.
+                     `random`: up to `cap` pairs, drawn with `seed`
+    min_score_delta  minimum difference between the two rewards
+    cap              maximum number of pairs; if more are possible, an evenly spaced selection of them
     """
 
     strategy: str = BEST_WORST
@@ -43,33 +42,33 @@ class PairChoice:
     seed: int = 0
 
     @property
-    def most(self) -> int:
-        """The most pairs to make of a prompt."""
+    def max_pairs(self) -> int:
+        """The maximum number of pairs for each prompt."""
         return 1 if self.strategy == BEST_WORST else self.cap or CAPS[self.strategy]
 
     def statement(self, rewarded: Any) -> PairStatement:
-        """Build the statement over a queryset of completions, all of one task."""
-        source = rewarded.filter(reward__value__isnull=False, prompt_digest__gt=b"").order_by()
+        """Return the SQL that selects the pairs from `rewarded`, a queryset of completions of one task."""
+        completions = rewarded.filter(reward__value__isnull=False, prompt_digest__gt=b"").order_by()
         return PairStatement(
-            source.values_list("prompt_digest", "answer_digest", "id", "reward__value"),
+            completions.values_list("prompt_digest", "answer_digest", "id", "reward__value"),
             gap=max(self.min_score_delta - ROUNDING, ROUNDING),
-            cap=self.most,
+            cap=self.max_pairs,
             seed=str(self.seed) if self.strategy == "random" else None,
         )
 
 
 def count(rewarded: Any, choice: PairChoice) -> int:
-    """Count the pairs."""
+    """Return the number of pairs among the completions."""
     return choice.statement(rewarded).count()
 
 
 def of(rewarded: Any, choice: PairChoice) -> list[Pair]:
-    """Return all pairs, by prompt and then by their ids."""
+    """Return all pairs, ordered by prompt, then by the ids of their completions."""
     return [_pair(row) for row in choice.statement(rewarded).whole()]
 
 
 def sample(rewarded: Any, choice: PairChoice, size: int) -> tuple[list[Pair], int]:
-    """Return up to `size` pairs, spread evenly over prompts and drawn by the seed, and how many there are."""
+    """Return up to `size` pairs, drawn with the seed and spread evenly over prompts, and the number of all pairs."""
     pairs, available = [], 0
     for available, *row in choice.statement(rewarded).drawn(size, str(choice.seed)):  # noqa: B007
         pairs.append(_pair(row))
@@ -78,9 +77,9 @@ def sample(rewarded: Any, choice: PairChoice, size: int) -> tuple[list[Pair], in
 
 def _pair(row: Sequence[Any]) -> Pair:
     prompt, chosen, chosen_score, rejected, rejected_score = row
-    return Pair(bytes(prompt), _octets(chosen), _octets(rejected), chosen_score, rejected_score)
+    return Pair(bytes(prompt), _id_bytes(chosen), _id_bytes(rejected), chosen_score, rejected_score)
 
 
-def _octets(pk: UUID | str) -> bytes:
-    """Return the bytes of an id that a plain database cursor returned."""
+def _id_bytes(pk: UUID | str) -> bytes:
+    """Return an id as bytes. A cursor returns it as a UUID on PostgreSQL, and as hexadecimal text on SQLite."""
     return pk.bytes if isinstance(pk, UUID) else bytes.fromhex(pk)

@@ -15,9 +15,9 @@ def public_ids(kind: str, values: Sequence[bytes]) -> list[bytes]:
     """Return `comp_01jd…` of ids (16 bytes each) that differ on every row: 26 digits of 5 bits after two zero bits."""
     import numpy as np  # imported on first use: a web process without exports saves the memory
 
-    octets = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), 16)
+    id_bytes = np.frombuffer(b"".join(values), np.uint8).reshape(len(values), 16)
     bits = np.zeros((len(values), 26 * 5), np.uint8)
-    bits[:, 2:] = np.unpackbits(octets, axis=1)
+    bits[:, 2:] = np.unpackbits(id_bytes, axis=1)
     digits = bits.reshape(len(values), 26, 5) @ np.array([16, 8, 4, 2, 1], np.uint8)
     lead = f"{kind}_".encode()
     text, length = np.frombuffer(ids.ALPHABET.encode(), np.uint8)[digits].tobytes(), 26

@@ -30,7 +30,7 @@ SENTENCES: Final = {
     "conversation": "Conversations of several messages: set conversational=true.",
     "tools": "Tool calls, tool results or named speakers: set conversational=true and tools=true.",
     "parts": "Images or other content that is not text: only `messages` of layout=records includes it.",
-    UNSORTED: "Stored by an earlier release and not examined yet: try again in a few minutes.",
+    UNSORTED: "Autotune has not examined the conversation yet: try again in a few minutes.",
     UNREADABLE: "The text cannot be decrypted.",
     TOOLS_DIFFER: "The two answers of a pair were offered different tools.",
 }

@@ -47,8 +47,8 @@ class PromptPosition:
         if not cursor:
             return cls()
         encoded, done, number = cursor.split(".")
-        octets = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
-        return cls(UUID(bytes=octets[:16]), octets[16:], int(done), int(number))
+        decoded = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4))
+        return cls(UUID(bytes=decoded[:16]), decoded[16:], int(done), int(number))
 
     def cursor(self) -> str:
         """Encode the place as text of at most 64 characters."""
@@ -161,7 +161,7 @@ def _end(task: UUID, sources: Collection[str], after: bytes, length: int) -> byt
 class TextSize(NamedTuple):
     """The bytes of a completion's stored text, its model and its task version."""
 
-    octets: int = 0
+    text_bytes: int = 0
     model: bytes = b""
     version: bytes = b""
 
@@ -175,10 +175,10 @@ def sizes(completions: Sequence[bytes], *, size: Any = SIZE) -> dict[bytes, Text
     return sizes_by_id
 
 
-def groups(items: Sequence[Any], octets: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+def groups(items: Sequence[Any], text_bytes: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
     """Split items into groups whose text fits into TEXT_BYTES, or of one item; each with the number of items before."""
     start = total = 0
-    for at, size in enumerate(octets):
+    for at, size in enumerate(text_bytes):
         if at > start and total + size > TEXT_BYTES:
             yield start, items[start:at]
             start, total = at, 0

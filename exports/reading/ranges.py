@@ -200,11 +200,11 @@ def _grouped(heads: Sequence[RecordHead], forms: Forms) -> Iterator[list[RecordH
     for at, head in enumerate(heads):
         if at and head.completion == heads[at - 1].completion:
             continue
-        octets = head.size if _fits(head, forms) else 0
-        if at > start and size + octets > TEXT_BYTES:
+        text_bytes = head.size if _fits(head, forms) else 0
+        if at > start and size + text_bytes > TEXT_BYTES:
             yield list(heads[start:at])
             start, size = at, 0
-        size += octets
+        size += text_bytes
     yield list(heads[start:])
 
 
@@ -265,7 +265,7 @@ def _read_again(completions: Sequence[bytes], columns: Sequence[str], texts: Dec
     fields = [encrypted(Completion, name) for name in columns]
     for pk, *envelopes in stored_of(completions, columns):
         try:
-            row = [field.octets(UUID(bytes=pk), value) for field, value in zip(fields, envelopes, strict=True)]
+            row = [field.decrypt_bytes(UUID(bytes=pk), value) for field, value in zip(fields, envelopes, strict=True)]
         except MasterKeyMissing:
             raise
         except Undecryptable:

@@ -17,7 +17,7 @@ from exports.reading.ranges import RangeReader, RecordHead
 from exports.requests import ExportQuery
 from scores.models import Score
 from scores.results.filters import Selection
-from scores.results.privacy import ViewerSight, telling_dimensions
+from scores.results.privacy import ViewerSight, with_readable_dimensions
 from scores.states import RunPurpose
 from tasks.models import Completion, PanelMember
 from tasks.states import PanelPart
@@ -102,7 +102,7 @@ class RewardReader:
     def scores(self) -> Any:
         scores = self.selection.scoped(COUNTED.for_readers(self.selection.sources), "exports")
         scores = scores.filter(completion__in=self.rewarded_completions().values("pk"))
-        return telling_dimensions(scores, self.sight.reader)
+        return with_readable_dimensions(scores, self.sight.reader)
 
     def rewarded_completions(self) -> Any:
         """Return every completion of the selection that has a reward."""
@@ -206,7 +206,7 @@ class ScoreReader:
         return (selected if self.forms == ALL else selected.filter(completion__form__in=sorted(self.forms))).count()
 
     def scores(self) -> Any:
-        return telling_dimensions(self._selected(), self.sight.reader)
+        return with_readable_dimensions(self._selected(), self.sight.reader)
 
     def _selected(self) -> Any:
         scores = self.selection.scoped(_settled(self._counted()), "exports")
@@ -263,6 +263,6 @@ def _with_readable_dimensions(
     sight: ViewerSight, score_rows: list[tuple[Any, ...]]
 ) -> list[tuple[tuple[Any, ...], Any]]:
     """Pair each row, which ends with DIMENSIONS, with its dimensions; None where the reader may not see them."""
-    uuids = {octets: UUID(bytes=octets) for row in score_rows for octets in row[-3:-1]}
+    uuids = {stored_id: UUID(bytes=stored_id) for row in score_rows for stored_id in row[-3:-1]}
     sight.judges.meet({uuids[row[-3]] for row in score_rows if row[-1] is not None})
     return [(row, row[-1] if sight.dimensions_by(uuids[row[-3]], uuids[row[-2]]) else None) for row in score_rows]

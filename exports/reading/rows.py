@@ -90,7 +90,7 @@ def _binary(queryset: Any) -> list[tuple[Any, ...]]:
     cursor.adapters.register_loader("jsonb", JsonbBinaryLoader)
     cursor.adapters.register_dumper(_Ids, _IdsDumper)
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    with wrap(cursor) as wrapped:  # type: ignore[arg-type] # the stubs know Django's own cursors alone
+    with wrap(cursor) as wrapped:  # type: ignore[arg-type] # the stubs know only Django's own cursors
         wrapped.execute(sql, params)
         return wrapped.fetchall()
 

@@ -83,8 +83,8 @@ def base_name(query: ExportQuery, part_name: str) -> str:
 
 
 def _store(export: Export, key: bytes, content: dict[str, Any]) -> StoredFile:
-    octets = msgspec.json.format(msgspec.json.encode(content), indent=2)
-    return storing.store(export.pk, ids.new(), key, [octets])
+    content_bytes = msgspec.json.format(msgspec.json.encode(content), indent=2)
+    return storing.store(export.pk, ids.new(), key, [content_bytes])
 
 
 def _row(export: Export, kind: FileKind, name: str, stored: StoredFile) -> ExportFile:

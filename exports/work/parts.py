@@ -177,7 +177,7 @@ def facts_of(
         assert file.facts is not None
         values = array("d", bytes(file.values or b""))
         tasks, models = set(file.facts["tasks"]), set(file.facts["models"])
-        versions = set(file.facts.get("versions", ()))  # missing in parts that an earlier release wrote
+        versions = set(file.facts.get("versions", ()))  # missing in a part that was written without it
         facts.merge(ExportFacts(values=values, tasks=tasks, models=models, versions=versions, rows=file.rows))
     facts.left_out, facts.reasons = left_out, Counter(reasons)
     return facts

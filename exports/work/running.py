@@ -28,7 +28,7 @@ _stopping = threading.Event()
 WORKER_LOST = ("worker_lost", "The workers that ran the export stopped repeatedly before they finished a part.")
 UNREADABLE = (
     "unreadable_text",
-    "The key of its files is damaged, or a master key is missing. Damaged text alone is left out and counted.",
+    "The key of its files is damaged, or a master key is missing. Damaged text by itself is left out and counted.",
 )
 STORAGE_AWAY = ("storage_unavailable", "The storage for export files could not be reached for several minutes.")
 STORAGE_FULL = (

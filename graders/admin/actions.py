@@ -32,7 +32,7 @@ def switch_on(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Que
 
 @admin.action(description="Check the health of the selected graders now", permissions=["switch"])
 def check_health(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[Grader]) -> None:
-    checked_count = reports.look(list(queryset[: reports.GROUP]))
+    checked_count = reports.check(list(queryset[: reports.GROUP]))
     model_admin.message_user(request, f"{checked_count} graders were called. Their checks show the results.")
 
 

@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString
 from autotune.access.models import Organization
 from autotune.core.admin import figures
 from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin
-from autotune.core.admin.cells import anchor, badge, linked, list_url, moment
+from autotune.core.admin.cells import anchor, badge, figure, linked, list_url, moment
 from autotune.core.admin.lists import named
-from autotune.core.pages.formats import brief
+from autotune.core.pages.formats import brief, number
 from graders.admin.actions import check_health, switch_off, switch_on, verify
 from graders.admin.changes import StatusChangesInline
 from graders.admin.checks import ChecksInline
@@ -56,7 +56,7 @@ class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
     page_name = "grader"
     related = ("organization", "version", "created_by")
     list_display = (
-        "name", "standing", "trouble", linked("organization", order="organization__name"), "visibility", "version",
+        "name", "current_state", "trouble", linked("organization", order="organization__name"), "visibility", "version",
         "endpoint_brief", moment("verified_at"), moment("checked_at"), "public_id",
     )  # fmt: skip
     list_filter = (
@@ -73,7 +73,7 @@ class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
     fieldsets = (
         (None, {"fields": ("public_id", "organization", "name", "description", "kind", "endpoint", "visibility")}),
         ("State", {"fields": (
-            "standing", "trouble", "switched_off", "troubles", ("held_until", "held_reason"),
+            "current_state", "trouble", "switched_off", "troubles", ("held_until", "held_reason"),
             ("health", "health_repeats", "checked_at"), "auth_failures", "verified_at", "gone_at",
         )}),
         ("Capabilities", {"fields": (
@@ -81,8 +81,9 @@ class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
             ("avg_latency_ms", "domains"),
         )}),
         ("Calls", {"fields": (
-            ("rate_per_minute", "max_concurrency"), ("timeout_ms", "batch_timeout_ms"), "pins",
-            ("redact_reasoning", "redact_dimensions"),
+            (figure("rate_per_minute", number, "completions per minute"), "max_concurrency"),
+            (figure("timeout_ms", number, "timeout (ms)"), figure("batch_timeout_ms", number, "batch timeout (ms)")),
+            "pins", ("redact_reasoning", "redact_dimensions"),
         )}),
         ("More", {"fields": ("its_lists", "created_by", "created_at", "updated_at", "deleted_at")}),
     )  # fmt: skip
@@ -94,7 +95,7 @@ class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
         return request.user.has_perm("graders.change_grader")
 
     @admin.display(description="state", ordering="status")
-    def standing(self, grader: Grader) -> SafeString:
+    def current_state(self, grader: Grader) -> SafeString:
         if grader.deleted_at is not None:
             return badge("deleted")
         if grader.status == GraderStatus.INACTIVE and grader.verified_at is None:
@@ -129,4 +130,4 @@ def _troubled(graders: QuerySet[Grader]) -> QuerySet[Grader]:
     return graders.filter(needs_attention, deleted_at=None)
 
 
-figures.tell("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")
+figures.register("Graders that need attention", Grader, lambda: _troubled(Grader.objects.all()), "attention=yes")

@@ -143,11 +143,11 @@ def _verify(
     secrets: Sequence[SharedSecret], timestamp: str, request_id: str, signature: str, body: bytes, now: float
 ) -> VerifiedMessage:
     """Compare with the signature under every active secret; never stop early, so that timing reveals nothing."""
-    signature_octets = bytes.fromhex(signature)
+    signature_bytes = bytes.fromhex(signature)
     matching_secret: SharedSecret | None = None
     for secret in secrets:
         if (
-            hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), signature_octets)
+            hmac.compare_digest(_digest(secret.value, timestamp, request_id, body), signature_bytes)
             and matching_secret is None
         ):
             matching_secret = secret

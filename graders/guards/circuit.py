@@ -31,11 +31,11 @@ class CallEvent(NamedTuple):
 
 
 def judge(
-    circuit: Circuit, events: Sequence[CallEvent], *, drain_id: str, alone: bool, lease_s: float, now: float
+    circuit: Circuit, events: Sequence[CallEvent], *, drain_id: str, sole: bool, lease_s: float, now: float
 ) -> Circuit:
     """Return the circuit after a drain's events. An open circuit counts nothing, a half-open one only the trial call.
 
-    alone    no other drain may have calls in progress
+    sole     no other drain may have calls in progress
     lease_s  how long the next trial call may take
     """
     if not events:
@@ -43,7 +43,7 @@ def judge(
     if circuit.phase == "half_open" and circuit.trial_by == drain_id:
         return _after_trial(circuit, [ok for in_row, ok in events if in_row], lease_s, now)
     if circuit.phase == "closed":
-        return _counted(circuit, events, drain_id, alone, now)
+        return _counted(circuit, events, drain_id, sole, now)
     return circuit
 
 
@@ -99,7 +99,7 @@ def _after_trial(circuit: Circuit, answers: Sequence[bool], lease_s: float, now:
     return circuit
 
 
-def _counted(circuit: Circuit, events: Sequence[CallEvent], drain_id: str, alone: bool, now: float) -> Circuit:
+def _counted(circuit: Circuit, events: Sequence[CallEvent], drain_id: str, sole: bool, now: float) -> Circuit:
     row, row_by, row_since = circuit.row, circuit.row_by, circuit.row_since
     spans = {start: [calls, bad] for start, calls, bad in circuit.window if start > now - WINDOW_S}
     span = spans.setdefault(now - now % SPAN_S, [0, 0])
@@ -115,7 +115,7 @@ def _counted(circuit: Circuit, events: Sequence[CallEvent], drain_id: str, alone
         else:
             row, row_by, row_since = (row + 1, row_by, row_since) if row else (1, drain_id, now)
             row_by = row_by if row_by == drain_id else ""
-            if row >= ROW and (alone or not row_by or _is_certain(row_since, now)):
+            if row >= ROW and (sole or not row_by or _is_certain(row_since, now)):
                 return _opened(circuit, now)
     window = tuple((start, counts[0], counts[1]) for start, counts in sorted(spans.items()))
     return replace(circuit, row=row, row_by=row_by, row_since=row_since, window=window)

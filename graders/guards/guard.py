@@ -25,7 +25,7 @@ CLOSED_REASON: Final = f"The circuit is closed: {circuit.GOOD_TRIALS} trial call
 
 
 class Guard:
-    """Tells a drain what it may send to a grader, and collects the results of its calls. For one thread.
+    """Decides what a drain may send to a grader, and collects the results of its calls. For one thread.
 
     drain_id  a string that no other drain has
     """

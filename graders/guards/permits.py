@@ -52,7 +52,7 @@ def learned(
         state.circuit,
         events,
         drain_id=caller.drain_id,
-        alone=not any(other.slots for other in slots.live(state.drains, caller.drain_id, now).values()),
+        sole=not any(other.slots for other in slots.live(state.drains, caller.drain_id, now).values()),
         lease_s=caller.lease_s,
         now=now,
     )

@@ -46,7 +46,7 @@ def check_due() -> int:
     """Check the health of every grader in service that is due; return how many were called."""
     now, checked_count = database_now(), 0
     while group := _claim(now):
-        checked_count += look(group)
+        checked_count += check(group)
     return checked_count
 
 
@@ -68,7 +68,7 @@ def history(grader: Grader) -> tuple[list[GraderCheck], list[GraderStatusChange]
     return list(newest_checks), list(status_changes)
 
 
-def look(graders: Sequence[Grader]) -> int:
+def check(graders: Sequence[Grader]) -> int:
     """Check the health of graders, GROUP at once; skip those that cannot be called. Return how many were called."""
     checked_count = 0
     for at in range(0, len(graders), GROUP):

@@ -1,7 +1,7 @@
-"""Check a grader's address, signature and answers before Autotune calls it for real.
+"""Verify a grader: check its address, its signatures and its answers before Autotune sends it work.
 
-Verification calls /health and /score with a sample. Both requests have a fixed form, and time and size of the answers
-are limited. People see at most a short, redacted error of an answer. No transaction is open during the calls.
+Verification calls /health, then /score with a sample. The requests have a fixed form, and the answers have limits of
+time and size. Of an answer, people see at most a short, redacted error. No transaction is open during the calls.
 """
 
 from dataclasses import dataclass
@@ -26,11 +26,11 @@ from graders.states import GraderStatus, HealthStatus, Trouble
 from graders.verdicts import Acceptance, Failure, GraderItem, GraderOptions, Verdict
 
 VERIFIED: Final = "Verified: it answered /health and a sample /score with valid signatures."
-SAYS_DEGRADED: Final = "Verified, but its /health reports that it is degraded."
-ENDED: Final = frozenset(Trouble) - {Trouble.CIRCUIT}  # only real calls close the circuit
+REPORTS_DEGRADED: Final = "Verified, but its /health reports that it is degraded."
+ENDED_TROUBLES: Final = frozenset(Trouble) - {Trouble.CIRCUIT}  # only calls with work close the circuit
 SAMPLE_PROMPT: Final = "What is 2 + 2?"
 SAMPLE_RESPONSE: Final = "4"
-COMPARED: Final = (
+CAPABILITY_NAMES: Final = (  # of the registration and of /health
     ("max_batch_size", "maxBatchSize"),
     ("supports_dimensions", "supportsDimensions"),
     ("supports_explanations", "supportsExplanations"),
@@ -40,7 +40,7 @@ COMPARED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class VerificationResult:
-    """The results of a verification. `key_ids` are the ids of the secrets with which the answers verified."""
+    """The results of a verification. `key_ids` are the ids of the secrets that signed the answers."""
 
     checks: tuple[CheckResult, ...]
     health: HealthReport | None
@@ -52,12 +52,12 @@ class VerificationResult:
 
 
 def verify(grader: Grader) -> VerificationResult:
-    """Verify a grader, store the checks, and change its status by them.
+    """Verify a grader, store the checks, and update its status.
 
-    If all checks pass, it becomes active, or degraded if it reports that. Otherwise an active grader becomes degraded,
-    and the status of others stays.
+    If all checks pass, the grader becomes active, or degraded if it reports so. If a check fails, an active grader
+    becomes degraded, and an inactive one stays inactive.
 
-    raises  Conflict `changed_meanwhile` if its address or secret changed during the calls; NotFound if deleted
+    raises  Conflict `changed_meanwhile` if its address or secret changed during the calls; NotFound if it was deleted
     """
     target = targets.load(grader)
     release()  # a grader that hangs must not hold a connection of the pool
@@ -67,31 +67,31 @@ def verify(grader: Grader) -> VerificationResult:
 
 
 def run(grader: Grader, target: GraderTarget) -> VerificationResult:
-    """Call /health, then /score, and judge the answers. Writes nothing."""
-    result, goes_on = begin(grader, target)
-    return finish(target, result) if goes_on else result
+    """Call /health and /score, and check the answers. Writes nothing."""
+    result, may_score = begin(grader, target)
+    return finish(target, result) if may_score else result
 
 
 def begin(grader: Grader, target: GraderTarget) -> tuple[VerificationResult, bool]:
-    """Call /health; return the result so far and whether to call /score. If not, the checks say why."""
+    """Call /health. Return the result so far, and whether to call /score; if not, the checks say why."""
     outcome = calls.ask_health({grader.pk: target})[grader.pk]
-    health, keys = outcome.health, _keys(outcome.key_id_verified)
-    first = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
+    health, key_ids = outcome.health, _key_ids(outcome.key_id_verified)
+    health_checks = [checks.of_health(outcome), *([clock] if (clock := checks.of_clock(outcome)) else [])]
     if isinstance(health, Failure):
-        first.append(CheckResult(SCORE, False, "Not tried, because /health did not pass."))
-        return VerificationResult(tuple(first), None, keys), False
-    first.append(CheckResult(CAPABILITIES, True, _compared(grader, health)))
+        health_checks.append(CheckResult(SCORE, False, "Not tried, because /health did not pass."))
+        return VerificationResult(tuple(health_checks), None, key_ids), False
+    health_checks.append(CheckResult(CAPABILITIES, True, _compare_capabilities(grader, health)))
     if health.status == "unhealthy":
-        first.append(CheckResult(SCORE, False, "Not tried, because the grader reports that it is unhealthy."))
-        return VerificationResult(tuple(first), health, keys), False
-    return VerificationResult(tuple(first), health, keys), True
+        health_checks.append(CheckResult(SCORE, False, "Not tried, because the grader reports that it is unhealthy."))
+        return VerificationResult(tuple(health_checks), health, key_ids), False
+    return VerificationResult(tuple(health_checks), health, key_ids), True
 
 
 def finish(target: GraderTarget, result: VerificationResult) -> VerificationResult:
     """Call /score with the sample, and add its check to the result of `begin`."""
     score_outcome, score_check = _score(target)
     return VerificationResult(
-        (*result.checks, score_check), result.health, result.key_ids | _keys(score_outcome.key_id_verified)
+        (*result.checks, score_check), result.health, result.key_ids | _key_ids(score_outcome.key_id_verified)
     )
 
 
@@ -107,25 +107,25 @@ def _score(target: GraderTarget) -> tuple[CallOutcome, CheckResult]:
     if isinstance(verdict, Failure) and verdict.resign:
         outcome = call(target.current)
         verdict = outcome.verdicts[item.completion_id]
-    return outcome, _judged(verdict, outcome)
+    return outcome, _score_check(verdict, outcome)
 
 
-def _judged(verdict: Verdict | Failure | Acceptance, outcome: CallOutcome) -> CheckResult:
-    """Return the check of the sample: a valid score passes, and so does a signed error that it cannot be judged."""
+def _score_check(verdict: Verdict | Failure | Acceptance, outcome: CallOutcome) -> CheckResult:
+    """Return the check of /score. A signed error that the sample cannot be judged passes too."""
     if isinstance(verdict, Verdict):
         detail = sentences.joined("The sample was scored.", *verdict.warnings)
         return CheckResult(SCORE, True, detail, outcome.latency_ms, outcome.clock_skew_s)
-    assert isinstance(verdict, Failure)  # a 202 is one, since the sample is asked for without a callback
+    assert isinstance(verdict, Failure)  # a 202 is a failure too, because the request offers no callback
     cannot_judge = verdict.code == "grader_error"
     reason = sentences.joined(f"The grader reports that it cannot judge the sample: {verdict.message}")
     detail = reason if cannot_judge else checks.failure_text(verdict)
     return CheckResult(SCORE, cannot_judge, detail, outcome.latency_ms, outcome.clock_skew_s)
 
 
-def _compared(grader: Grader, health: HealthReport) -> str:
-    """Describe where /health and the registration differ. Autotune uses the registration."""
+def _compare_capabilities(grader: Grader, health: HealthReport) -> str:
+    """Describe the differences between the capabilities in /health and those registered."""
     capabilities, differences = health.capabilities, []
-    for name, wire_name in COMPARED:
+    for name, wire_name in CAPABILITY_NAMES:
         health_value, registered_value = getattr(capabilities, name), getattr(grader, name)
         if health_value is not None and health_value != registered_value:
             differences.append(f"{wire_name} is {_wire(health_value)}, registered {_wire(registered_value)}")
@@ -140,7 +140,7 @@ def _wire(value: bool | int) -> str:
     return str(value).lower()
 
 
-def _keys(*key_ids: str | None) -> frozenset[str]:
+def _key_ids(*key_ids: str | None) -> frozenset[str]:
     return frozenset(key_id for key_id in key_ids if key_id)
 
 
@@ -153,7 +153,7 @@ def _fetch(call: GraderCall) -> OutboundResponse | OutboundError:
 
 @transaction.atomic
 def settle(grader: Grader, target: GraderTarget, result: VerificationResult) -> None:
-    """Store a verification's checks and change the grader's status by them. Raises as `verify` does."""
+    """Store the checks of a verification and update the grader's status. Raises the same errors as `verify`."""
     locked_grader = checks.locked(grader.pk, target)
     checks.keep(locked_grader, result.checks)
     Grader.objects.filter(pk=locked_grader.pk).update(checked_at=database_now())
@@ -168,7 +168,7 @@ def settle(grader: Grader, target: GraderTarget, result: VerificationResult) -> 
 
 
 def _settle_verified(grader: Grader, health: HealthReport) -> None:
-    """Take a verified grader into service, unless its owner has switched it off."""
+    """Make a verified grader active, unless its owner has switched it off."""
     versions.seen(grader, health.version)
     moment = timezone.now()
     Grader.objects.filter(pk=grader.pk).update(
@@ -177,7 +177,7 @@ def _settle_verified(grader: Grader, health: HealthReport) -> None:
     pauses.release(grader.pk, pauses.UNHEALTHY)
     is_healthy = health.status == HealthStatus.HEALTHY
     if not is_healthy:
-        status.trouble(grader.pk, Trouble.HEALTH, SAYS_DEGRADED)
-    status.recovered(grader.pk, ENDED if is_healthy else ENDED - {Trouble.HEALTH}, VERIFIED)
+        status.trouble(grader.pk, Trouble.HEALTH, REPORTS_DEGRADED)
+    status.recovered(grader.pk, ENDED_TROUBLES if is_healthy else ENDED_TROUBLES - {Trouble.HEALTH}, VERIFIED)
     if grader.status == GraderStatus.INACTIVE and not grader.switched_off:
-        status.admit(grader.pk, VERIFIED if is_healthy else SAYS_DEGRADED)
+        status.admit(grader.pk, VERIFIED if is_healthy else REPORTS_DEGRADED)

@@ -27,8 +27,8 @@ def begin(grader: Grader) -> tuple[VerificationResult, str]:
     """
     target = targets.load(grader)
     release()
-    result, goes_on = verification.begin(grader, target)
-    if goes_on:
+    result, may_score = verification.begin(grader, target)
+    if may_score:
         return result, signing.dumps(_plain(result), salt=_salt(grader, target), compress=True)
     verification.settle(grader, target, result)
     return result, ""

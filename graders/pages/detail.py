@@ -28,7 +28,7 @@ READS: Final = (finding.RESOURCE, "read")  # as in the API: `listed_graders` add
 WINDOWS: Final = {"1h": "1 hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "all": "All time"}
 BARS: Final = 8
 SHOWN_VERSIONS: Final = 50
-LIVE: Final = "standing"  # the part of the page that refreshes itself
+LIVE: Final = "state"  # the part of the page that refreshes itself
 
 
 @page(READS)
@@ -37,7 +37,7 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     grader = finding.find(request.principal, grader_id)
     sees_all = responses.sees_all_of(grader, request.principal)
     if sees_all and request.headers.get("HX-Target") == LIVE:
-        return render(request, "graders/_live.html", _standing(request.principal, grader))
+        return render(request, "graders/_live.html", _present_state(request.principal, grader))
     window_parameter = request.GET.get("window", "")
     window = window_parameter if window_parameter in WINDOWS else "24h"
     report = statistics_reports.report(grader, window)
@@ -49,7 +49,7 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     if not sees_all:
         return render(request, "graders/public.html", context)
     context |= {
-        **finding.standing(grader),
+        **finding.present_state(grader),
         "report": report,
         "charts": _charts(report, window),
         "errors": _errors(report),
@@ -80,7 +80,7 @@ def checks(request: PageRequest, grader_id: UUID) -> HttpResponse:
         raise NotFound("Only the grader's own organization sees its checks.")
     health = health_responses.health_out(grader, *reports.history(grader), now=database_now())
     context = finding.context(principal, grader, "health", health=health)
-    return render(request, "graders/health.html", context | finding.standing(grader))
+    return render(request, "graders/health.html", context | finding.present_state(grader))
 
 
 @page(READS)
@@ -91,8 +91,8 @@ def settings(request: PageRequest, grader_id: UUID) -> HttpResponse:
     return render(request, "graders/settings.html", finding.context(request.principal, grader, "settings", maker=maker))
 
 
-def _standing(principal: Principal, grader: Grader) -> dict[str, Any]:
-    return {"grader": grader, "may": finding.may(principal, grader), **finding.standing(grader)}
+def _present_state(principal: Principal, grader: Grader) -> dict[str, Any]:
+    return {"grader": grader, "may": finding.may(principal, grader), **finding.present_state(grader)}
 
 
 def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:

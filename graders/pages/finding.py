@@ -60,7 +60,7 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
     }
 
 
-def standing(grader: Grader) -> dict[str, Any]:
+def present_state(grader: Grader) -> dict[str, Any]:
     """Return the present circuit, pause and queue of a grader, for people who may see all of it."""
     now = database_now()
     is_paused = grader.held_until is not None and grader.held_until > now

@@ -16,7 +16,7 @@ from autotune.core.clock import database_now
 from autotune.core.pages import formats, listing
 from graders import queued_runs, responses
 from graders.api import ORDER
-from graders.health import strip as looks
+from graders.health import strip as health_strip
 from graders.models import Grader
 from graders.querysets import GraderQuerySet
 from graders.queued_runs import QueuedRuns
@@ -42,7 +42,7 @@ class GraderListRow:
     trend: SafeString
     circuit: Circuit | None
     queue: QueuedRuns | None
-    looks: SafeString | None
+    checks: SafeString | None
 
 
 @page((RESOURCE, "read"))
@@ -102,7 +102,7 @@ def _listed(
 def _rows(graders_: list[Grader], principal: Principal) -> list[GraderListRow]:
     measured = board.measured([grader.pk for grader in graders_])
     own_ids = {grader.pk for grader in graders_ if responses.sees_all_of(grader, principal)}
-    waiting, looks_by_grader, now = queued_runs.of(own_ids), looks.recent(own_ids), database_now()
+    waiting, checks_by_grader, now = queued_runs.of(own_ids), health_strip.recent(own_ids), database_now()
     return [
         GraderListRow(
             grader=grader,
@@ -113,7 +113,7 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[GraderListRow]:
             trend=_trend(measured[grader.pk]),
             circuit=board.circuit(grader, now) if grader.pk in own_ids else None,
             queue=waiting.get(grader.pk),
-            looks=_looks(looks_by_grader[grader.pk]) if looks_by_grader.get(grader.pk) else None,
+            checks=_checks(checks_by_grader[grader.pk]) if checks_by_grader.get(grader.pk) else None,
         )
         for grader in graders_
     ]
@@ -124,9 +124,9 @@ def _trend(measured: GraderMeasurements) -> SafeString:
     return sparkline(measured.trend, label=label)
 
 
-def _looks(recent_looks: list[looks.HealthMark]) -> SafeString:
-    failed = [look for look in recent_looks if not look.passed]
+def _checks(recent_checks: list[health_strip.HealthMark]) -> SafeString:
+    failed = [check for check in recent_checks if not check.passed]
     summary = f"{len(failed)} failed, the last {formats.ago(failed[-1].at)}" if failed else "all passed"
     return strip(
-        [look.passed for look in recent_looks], label=f"The last {len(recent_looks)} health checks: {summary}."
+        [check.passed for check in recent_checks], label=f"The last {len(recent_checks)} health checks: {summary}."
     )

@@ -49,7 +49,7 @@ def compact(grader_id: UUID, now: datetime) -> int:
 
 def _compact(table: Table, grader_id: UUID, now: datetime) -> int:
     fine = table.objects.filter(grader_id=grader_id, start__lt=floor_to(DAY, now - FINE_FOR))
-    fine = fine.exclude(start__time=time())  # a row at midnight may be fine too, and may stay alone
+    fine = fine.exclude(start__time=time())  # a row at midnight may be fine too, and may stay unmerged
     days = {floor_to(DAY, start) for start in fine.values_list("start", flat=True)}
     return sum(_compact_day(table, grader_id, day) for day in sorted(days))
 

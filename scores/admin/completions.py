@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from autotune.core.admin.cells import badge, figure, linked, state
 from autotune.core.admin.inlines import NewestRowsInline
 from autotune.core.pages import formats
-from scores.admin.scores import standing_of
+from scores.admin.scores import state_of
 from scores.models import Review, Reward, Score, WorkflowRun
 from tasks.admin import CompletionAdmin
 
@@ -26,7 +26,7 @@ class ScoresInline(NewestRowsInline):
     fields = (
         figure("value", formats.score),
         figure("confidence", formats.score),
-        "standing",
+        "current_state",
         linked("grader"),
         linked("grader_version"),
         "created_at",
@@ -35,8 +35,8 @@ class ScoresInline(NewestRowsInline):
     hidden = ("reasoning", "details", "dimensions")
 
     @admin.display(description="state")
-    def standing(self, score: Score) -> SafeString:
-        return standing_of(score)
+    def current_state(self, score: Score) -> SafeString:
+        return state_of(score)
 
 
 class ReviewsInline(NewestRowsInline):

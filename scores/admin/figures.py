@@ -11,13 +11,13 @@ from scores.states import RunStatus
 
 DAY = timedelta(days=1)
 
-figures.tell(
+figures.register(
     "Workflow runs that failed today", WorkflowRun,
     lambda: WorkflowRun.objects.filter(status=RunStatus.FAILED, completed_at__gte=timezone.now() - DAY),
     "status__exact=failed&made=day", tone="bad",
 )  # fmt: skip
-figures.tell(
+figures.register(
     "Workflow runs waiting to be scored", WorkflowRun, lambda: WorkflowRun.objects.filter(status=RunStatus.PENDING),
     "status__exact=pending", tone="busy",
 )  # fmt: skip
-figures.tell("Stalled jobs", Pulse, lambda: Pulse.objects.filter(at__lt=timezone.now() - STALE), "", tone="bad")
+figures.register("Stalled jobs", Pulse, lambda: Pulse.objects.filter(at__lt=timezone.now() - STALE), "", tone="bad")

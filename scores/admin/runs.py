@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from autotune.core.admin.actions import confirmed, pks, tell
+from autotune.core.admin.actions import confirmed, pks, report
 from autotune.core.admin.base import ProductPageMixin, plain
 from autotune.core.admin.cells import anchor, badge, change_url, linked, moment, state
 from autotune.core.admin.lists import CreatedWithin
@@ -65,7 +65,7 @@ def retry_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: Qu
 def cancel_runs(model_admin: admin.ModelAdmin, request: HttpRequest, queryset: QuerySet[WorkflowRun]) -> None:
     run_ids = pks(queryset, retrying.MOST)
     ended = cancelling.cancel_all(run_ids)
-    tell(model_admin, request, ended, "cancelled", {})
+    report(model_admin, request, ended, "cancelled", {})
     if len(run_ids) > ended:
         model_admin.message_user(request, f"{len(run_ids) - ended} had already ended.", messages.WARNING)
     if len(run_ids) == retrying.MOST:
@@ -154,12 +154,12 @@ class WorkflowRunAdmin(ProductPageMixin, CompletionRecordMixin, admin.ModelAdmin
 
 def _line(step: steps.RunStep) -> str:
     """One step on one line: when it happened, what it was, and its result."""
-    begun, ended, until = (
+    started, ended, until = (
         f"{moment:%Y-%m-%d %H:%M:%S.%f}"[:-3] if moment else ""
         for moment in (step.started_at, step.ended_at, step.wake_at)
     )
     facts = (
-        f"{begun} – {ended}".strip(" –") if begun != ended else begun,
+        f"{started} – {ended}".strip(" –") if started != ended else started,
         f"{step.step} (attempt {step.attempt})" if step.attempt else step.step,
         step.outcome or "",
         f"until {until}" if until else "",

@@ -27,8 +27,9 @@ class ScoreAdmin(ProductPageMixin, CompletionRecordMixin, SuperuserTextMixin, ad
     )
     related = ("organization", "task", "grader", "grader_version")
     list_display = (
-        "public_id", figure("value", formats.score), figure("confidence", formats.score), "standing", linked("grader"),
-        "grader_version", linked("task"), "completion_short", moment("created_at", "scored", order=""),
+        "public_id", figure("value", formats.score), figure("confidence", formats.score), "current_state",
+        linked("grader"), "grader_version", linked("task"), "completion_short",
+        moment("created_at", "scored", order=""),
     )  # fmt: skip
     list_filter = (
         *FILTERS, GraderFilter, CreatedWithin, "purpose", "superseded", ("deleted_at", admin.EmptyFieldListFilter),
@@ -36,7 +37,7 @@ class ScoreAdmin(ProductPageMixin, CompletionRecordMixin, SuperuserTextMixin, ad
     list_select_related = related
     search_fields = ("=completion__external_id", "task__name", "grader__name")
     groups = (
-        (None, ("public_id", "standing", "organization", "completion_link", "task", "run_link")),
+        (None, ("public_id", "current_state", "organization", "completion_link", "task", "run_link")),
         ("Verdict", ("value", "raw_value", "scale", "calibrated_value", "confidence", "dimensions_shown")),
         ("By whom", ("grader", "grader_version", "reviewed_by", "reused_from_id")),
         ("Readers", ("source", "held_out")),
@@ -49,8 +50,8 @@ class ScoreAdmin(ProductPageMixin, CompletionRecordMixin, SuperuserTextMixin, ad
         return queryset.defer(*self.unread(request), "task__metadata", "reviewed_by__password")
 
     @admin.display(description="state")
-    def standing(self, score: Score) -> SafeString:
-        return standing_of(score)
+    def current_state(self, score: Score) -> SafeString:
+        return state_of(score)
 
     @admin.display(description="run")
     def run_link(self, score: Score) -> SafeString:
@@ -77,7 +78,7 @@ class ScoreAdmin(ProductPageMixin, CompletionRecordMixin, SuperuserTextMixin, ad
         return privacy.KEPT if score.grader.redact_dimensions else plain(score, "dimensions")
 
 
-def standing_of(score: Score) -> SafeString:
+def state_of(score: Score) -> SafeString:
     if score.deleted_at is not None:
         return badge("withdrawn", "deleted")
     if score.superseded:

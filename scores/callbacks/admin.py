@@ -36,7 +36,7 @@ class CallbackAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.M
 
     finds = MappingProxyType({"grader": "grader_id", "run": "items__run_id"})
     list_display = (
-        "request_id", "standing", linked("grader"), "kind", moment("created_at", "sent", order=""),
+        "request_id", "current_state", linked("grader"), "kind", moment("created_at", "sent", order=""),
         moment("expires_at", order=""),
     )  # fmt: skip
     list_filter = ("kind", named(Grader, "grader"), CreatedWithin, "expires_at")
@@ -45,7 +45,7 @@ class CallbackAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.M
     search_help_text = "Exactly a request's id, a part of a grader's name, or an id (grader_… or run_…)"
     inlines = (ItemsInline,)
     fieldsets = (
-        (None, {"fields": ("request_id", "standing", "grader", "grader_version")}),
+        (None, {"fields": ("request_id", "current_state", "grader", "grader_version")}),
         ("Request", {"fields": ("kind", ("include_dimensions", "include_explanation"), "created_at", "expires_at")}),
     )
 
@@ -53,7 +53,7 @@ class CallbackAdmin(LargeTableMixin, PublicIdSearchMixin, ReadOnlyMixin, admin.M
         return super().get_queryset(request).select_related("grader", "grader_version").defer(*SECRETS)
 
     @admin.display(description="state")
-    def standing(self, row: Callback) -> SafeString:
+    def current_state(self, row: Callback) -> SafeString:
         return badge("expired") if row.expires_at <= timezone.now() else badge("waiting", "may be answered")
 
 

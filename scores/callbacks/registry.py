@@ -203,7 +203,7 @@ class _Reception:
 
 
 def _state(run: WorkflowRun) -> State:
-    """The state of a run for a callback: "waiting" stands for every state in which an answer still counts."""
+    """The state of a run for a callback: "waiting" includes every state in which an answer still counts."""
     if run.status == RunStatus.COMPLETED or run.waits_for == WaitKind.REVIEW:
         return "completed"
     if run.status == RunStatus.FAILED and run.error_code in (CANCELLED, ERASED):

@@ -103,7 +103,7 @@ with due as materialized (
 update scores_workflowrun r {_LEASED}
 where r.id = any(array(select id from taken))
 returning {_RETURNED}
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 _CLAIM_BACKGROUND = f"""
 with background as materialized (
     select id from scores_workflowrun r
@@ -113,7 +113,7 @@ with background as materialized (
 update scores_workflowrun r {_LEASED}
 where r.id = any(array(select id from background))
 returning {_RETURNED}
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 # Rows are locked in id order, as in a save: two statements that share rows must not wait for each other. Each run is
 # looked up by its key, so the plan does not depend on the statistics (scores/engine/statements/postgres.py).
 _OURS = """

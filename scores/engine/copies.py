@@ -34,7 +34,7 @@ from tasks.states import PanelPart
 
 logger = logging.getLogger(__name__)
 AT_ONCE: Final = 200  # completions in one transaction
-LOOKED_AT: Final = 2_000  # waiting runs that one pass of the sweep checks
+CHECK_LIMIT: Final = 2_000  # waiting runs that one pass of the sweep checks
 _NIL: Final = UUID(int=0)
 _START: Final = (_NIL, _NIL)
 _REASONING: Final = encrypted(Score, "reasoning")
@@ -74,7 +74,7 @@ def end(sources: Mapping[UUID, UUID]) -> list[EndedCopyWait]:
 def sweep() -> list[EndedCopyWait]:
     """End all other waits, also those for sources that are gone.
 
-    A pass checks at most LOOKED_AT runs and continues where the previous pass ended.
+    A pass checks at most CHECK_LIMIT runs and continues where the previous pass ended.
     """
     rows = list(_page().values_list("completion_id", "reuses", "pk"))
     if not rows and _Position.after != _START:
@@ -82,7 +82,7 @@ def sweep() -> list[EndedCopyWait]:
         rows = list(_page().values_list("completion_id", "reuses", "pk"))
     if not rows:
         return []
-    _Position.after = rows[-1][1:] if len(rows) == LOOKED_AT else _START
+    _Position.after = rows[-1][1:] if len(rows) == CHECK_LIMIT else _START
     sources = {source for _, source, _ in rows}
     final = set(Reward.objects.filter(pk__in=sources).values_list("pk", flat=True))
     unfinished = _unfinished(sources - final)
@@ -93,7 +93,7 @@ def _page() -> WorkflowRunQuerySet:
     """The next waiting runs, in the order of their index."""
     source, run = _Position.after
     later = _waiting().filter(Q(reuses__gt=source) | Q(reuses=source, pk__gt=run), reuses__gte=source)
-    return later.order_by("reuses", "pk")[:LOOKED_AT]
+    return later.order_by("reuses", "pk")[:CHECK_LIMIT]
 
 
 def _waiting() -> WorkflowRunQuerySet:

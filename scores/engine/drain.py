@@ -101,7 +101,7 @@ class Drain:
             self._abandon()
 
     def _step(self) -> bool:
-        self._look_around()
+        self._check_state()
         self._claim()
         self._call()
         if len(self.body) == 0:
@@ -124,7 +124,7 @@ class Drain:
         self._renew()
         return True
 
-    def _look_around(self) -> None:
+    def _check_state(self) -> None:
         """Check at intervals whether the drain may continue, whether the grader changed, and how fast to call it."""
         now = time.monotonic()
         if now >= self.until or self.ending() or self.pace.starved():

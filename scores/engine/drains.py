@@ -54,7 +54,7 @@ def close() -> None:
 
 def _drain(grader_id: UUID, wake_event: threading.Event) -> bool:
     """Run one drain. Return True if it ended early and runs may still be due."""
-    wakeups.begun(grader_id)
+    wakeups.acknowledge(grader_id)
     grader = callable_grader(grader_id)
     if grader is None:
         return False
@@ -66,7 +66,7 @@ def _drain(grader_id: UUID, wake_event: threading.Event) -> bool:
         if not wake_event.is_set():
             return False
         wake_event.clear()
-        wakeups.begun(grader_id)
+        wakeups.acknowledge(grader_id)
         return True
 
     until = time.monotonic() + TIME_LIMIT_S

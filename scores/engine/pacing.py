@@ -27,7 +27,7 @@ class DrainPace:
         self._grader = grader
         self._answers: list[CallReport] = []
         self._tokens_at: datetime | None = None
-        self._begun = self._looked = time.monotonic()
+        self._started = self._refreshed = time.monotonic()
         self._pause: tuple[datetime, str] | None = None
         self._want = grader.max_concurrency
         self._permit = self._guard.refresh(grader, want=self._want, now=now)
@@ -54,9 +54,9 @@ class DrainPace:
         want  the number of open calls that the drain can use; calls that are open keep their place in any case
         """
         short = self._permit.others > 0 or self._permit.slots < grader.max_concurrency
-        if want <= self._want and time.monotonic() - self._looked < (SHORT_S if short else LONG_S):
+        if want <= self._want and time.monotonic() - self._refreshed < (SHORT_S if short else LONG_S):
             return
-        self._want, self._looked = want, time.monotonic()
+        self._want, self._refreshed = want, time.monotonic()
         self._permit = self._guard.refresh(grader, want=want, now=now)
 
     def take_over(self, grader: Grader) -> None:
@@ -74,7 +74,7 @@ class DrainPace:
 
     def starved(self) -> bool:
         """Whether other workers have used every call for so long that this drain leaves the work to them."""
-        return self.window == 0 and time.monotonic() - self._begun > PATIENCE_S
+        return self.window == 0 and time.monotonic() - self._started > PATIENCE_S
 
     def take(self, count: int, now: datetime) -> int:
         """Take tokens for `count` completions. Return how many were granted; a long wait for more holds the grader."""

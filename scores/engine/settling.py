@@ -24,7 +24,7 @@ from tasks.models import Completion
 from tasks.states import CompletionSource
 
 LOOK_BACK = timedelta(minutes=15)
-LOOKED_AT = 500  # runs that one statement checks
+CHECK_LIMIT = 500  # runs that one statement checks
 SCORE_DELETED = "score_deleted"
 _CHANGEABLE = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code", "scored_at")
 _COMPARED = ("value", "uncalibrated_value", "confidence", "used", "failed", "error_code")
@@ -68,7 +68,7 @@ def settle(completion_ids: Iterable[UUID], facts: TaskFactsCache) -> None:
     _write(reward_rows)
 
 
-def settle_overlooked(facts: TaskFactsCache, *, ever: bool = False, limit: int = 500) -> int:
+def settle_missed(facts: TaskFactsCache, *, ever: bool = False, limit: int = 500) -> int:
     """Settle panels that finished recently without a reward, as a safety check of the sweep. Return their number.
 
     ever  look back to the last check of any sweeper, which may be long ago; the first sweeper checks all panels
@@ -101,7 +101,7 @@ def _finished(since: datetime | None) -> Iterator[set[UUID]]:
     for all would compare them with every reward."""
     of_panel = WorkflowRun.objects.filter(panel_size__gt=1).order_by("completed_at", "pk")
     rest = of_panel.filter(completed_at__isnull=False) if since is None else of_panel.filter(completed_at__gt=since)
-    while rows := list(rest.values_list("completed_at", "pk", "completion_id")[:LOOKED_AT]):
+    while rows := list(rest.values_list("completed_at", "pk", "completion_id")[:CHECK_LIMIT]):
         yield {row[2] for row in rows}
         completed_at, pk, _ = rows[-1]
         rest = of_panel.filter(Q(completed_at__gt=completed_at) | Q(pk__gt=pk), completed_at__gte=completed_at)

@@ -56,7 +56,7 @@ class _Queue:
     due: datetime
 
 
-def look() -> DueWork:
+def read() -> DueWork:
     """Read the state of due work at this moment, by the database's clock."""
     now, beats = database_now(), pulses.all_of_them()
     queues = _queues(now)

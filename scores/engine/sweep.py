@@ -56,7 +56,7 @@ def sweep(*, passes: int = 0) -> list[UUID]:
         _end_waits(facts, now)
         _end_gone()
     if passes % GUARD_EVERY == 0:
-        settling.settle_overlooked(facts, ever=passes == 0)
+        settling.settle_missed(facts, ever=passes == 0)
         pulses.begin(pulses.RETAIN)
     pulses.beat(PULSE, now)
     return due_graders(now)

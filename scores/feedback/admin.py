@@ -27,8 +27,8 @@ class FeedbackAdmin(LargeTableMixin, PublicIdSearchMixin, SuperuserTextMixin, ad
     )  # fmt: skip
     related = ("organization", "grader", "grader_version", "rater", "review")
     list_display = (
-        "public_id", "standing", figure("value", formats.score), "source_kind", "anchored", "blind", linked("grader"),
-        linked("rater"), moment("created_at", "given", order=""),
+        "public_id", "current_state", figure("value", formats.score), "source_kind", "anchored", "blind",
+        linked("grader"), linked("rater"), moment("created_at", "given", order=""),
     )  # fmt: skip
     list_filter = (
         "source_kind", "anchored", "blind", "adjudicated", ("replaced_at", admin.EmptyFieldListFilter),
@@ -41,7 +41,7 @@ class FeedbackAdmin(LargeTableMixin, PublicIdSearchMixin, SuperuserTextMixin, ad
         "user_… or org_…)"
     )
     groups = (
-        (None, ("public_id", "standing", "organization", "completion_link", "review")),
+        (None, ("public_id", "current_state", "organization", "completion_link", "review")),
         ("Judgement", ("value", "raw_value", "source_kind", "label_policy", "blind", "anchored", "adjudicated")),
         ("By whom and of whom", ("rater", "grader", "grader_version")),
         ("Times", ("created_at", "updated_at", "replaced_at")),
@@ -54,7 +54,7 @@ class FeedbackAdmin(LargeTableMixin, PublicIdSearchMixin, SuperuserTextMixin, ad
         return queryset.defer(*self.unread(request), *review_texts, "rater__password")
 
     @admin.display(description="state")
-    def standing(self, feedback: Feedback) -> SafeString:
+    def current_state(self, feedback: Feedback) -> SafeString:
         if feedback.replaced_at is not None:
             return badge("superseded", "replaced")
         if feedback.value is None:

@@ -36,7 +36,7 @@ class CompletionDraft:
     not_before  when its runs may begin; None: at once
     pk          the id that it will have; None: a new id
     variables   the values that filled the prompt template; None if the request contains the prompt itself
-    source      the completion of equal content whose scores this one copies; None: graders judge this one
+    copy_of     the completion of equal content whose scores this one copies; None: graders judge this one
     held_out    never to be trained on
     """
 
@@ -53,7 +53,7 @@ class CompletionDraft:
     not_before: datetime | None = None
     pk: UUID | None = None
     variables: dict[str, str] | None = None
-    source: UUID | None = None
+    copy_of: UUID | None = None
     held_out: bool = False
 
     def canonical(self) -> tuple[bytes, ...]:

@@ -5,17 +5,17 @@ from datetime import datetime
 from uuid import UUID
 
 from autotune.core.errors import FieldError
-from scores.intake.drafts import Draft
-from tasks.states import Source
+from scores.intake.drafts import CompletionDraft
+from tasks.states import CompletionSource
 
 
 @dataclass(slots=True)
 class FreshCompletion:
     """A completion that this request stores: what its row holds beside its ids."""
 
-    draft: Draft
+    draft: CompletionDraft
     task_version_id: UUID
-    source: Source
+    source: CompletionSource
     created_at: datetime
 
 

@@ -58,7 +58,10 @@ def _require_allowed(completion: Completion, panel: TaskPanel, principal: Princi
     if not panel.graders:
         raise Conflict("The completion's task version has no graders.", code="no_graders")
     if grader := panel.inactive:
-        raise Conflict(f"The task's grader {grader.public_id} is inactive.", code="grader_inactive")
+        raise Conflict(
+            f"The task's grader {grader.public_id} is inactive. Activate it, or remove it from the panel.",
+            code="grader_inactive",
+        )
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         raise Forbidden("A test key may use only graders of its own organization.")
     if WorkflowRun.objects.filter(completion=completion, purpose=RunPurpose.SCORE).exclude(status__in=FINAL).exists():

@@ -108,7 +108,7 @@ def _closed(draft: CompletionDraft, panel: TaskPanel, principal: Principal) -> R
     if panel.task.archived:
         return RefusedItem(draft.index, 409, FieldError(pointer, "task_archived", "The task is archived."))
     if grader := panel.inactive:
-        detail = f"The task's grader {grader.public_id} is inactive."
+        detail = f"The task's grader {grader.public_id} is inactive. Activate it, or remove it from the panel."
         return RefusedItem(draft.index, 409, FieldError(pointer, "grader_inactive", detail))
     if principal.is_test and panel.is_judged_outside(principal.organization.pk):
         detail = "A test key may use only graders of its own organization."
@@ -156,15 +156,19 @@ def store(
     bulk.insert(Completion, COMPLETION_COLUMNS, completion_rows)
     runs = _run_rows(with_ids, panels, now)
     pairs = list(zip(with_ids, runs, strict=True))
-    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.source is None for row in rows])
-    waiting = [(*row, WaitKind.REUSE.value, draft.source) for (draft, _), rows in pairs if draft.source for row in rows]
+    bulk.insert(WorkflowRun, RUN_COLUMNS, [row for (draft, _), rows in pairs if draft.copy_of is None for row in rows])
+    waiting = [
+        (*row, WaitKind.REUSE.value, draft.copy_of) for (draft, _), rows in pairs if draft.copy_of for row in rows
+    ]
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
     for (draft, completion_id), rows in pairs:
-        fresh_completion = FreshCompletion(draft, panels[draft.task_id].task.version_id, source, now)
+        version_id = panels[draft.task_id].task.version_id
+        assert version_id is not None  # a task without a version has no panel
+        fresh_completion = FreshCompletion(draft, version_id, source, now)
         run_ids = [row[0] for row in rows]
         stored.append(StoredItem(draft.index, completion_id, draft.external_id, run_ids, fresh_completion))
-    due = {draft.task_id for draft in fresh if draft.not_before is None and draft.source is None}
+    due = {draft.task_id for draft in fresh if draft.not_before is None and draft.copy_of is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return stored, clashes
 
@@ -220,7 +224,7 @@ def _run_rows(
         panel = panels[draft.task_id]
         task = panel.task
         status = RunStatus.PENDING if draft.not_before is None else RunStatus.SLEEPING
-        if draft.source is not None:
+        if draft.copy_of is not None:
             status = RunStatus.WAITING
         deadline = (draft.not_before or now) + timedelta(milliseconds=task.deadline_ms)
         ordered = sorted(panel.graders, key=lambda entry: entry[1] != PanelPart.SCORING)
@@ -246,7 +250,7 @@ def _run_rows(
                     now,
                 )
                 for grader, part in ordered
-                if part == PanelPart.SCORING or draft.source is None
+                if part == PanelPart.SCORING or draft.copy_of is None
             ]
         )
     return out

@@ -42,7 +42,7 @@ class _Request:
     malformed: Sequence[RefusedItem]
     priority: str | None
     partial: bool
-    alone: bool
+    single: bool
     source: CompletionSource
 
 
@@ -53,7 +53,7 @@ def submit(
     malformed: Sequence[RefusedItem] = (),
     priority: str | None = None,
     partial: bool = False,
-    alone: bool = False,
+    single: bool = False,
     source: CompletionSource = CompletionSource.API,
 ) -> SubmissionResult:
     """Store the items by index, and one run for each grader of their tasks' panels.
@@ -62,11 +62,11 @@ def submit(
 
     malformed  items that could not be read
     partial    store the valid items although others are refused
-    alone      the request is a single completion: pointers have no prefix
+    single      the request is a single completion: pointers have no prefix
     source     how Autotune received the items, which the endpoint knows
     raises     Invalid, NotFound, Forbidden or Conflict with pointers if anything is refused and it is not `partial`
     """
-    request = _Request(principal, items, malformed, priority, partial, alone, source)
+    request = _Request(principal, items, malformed, priority, partial, single, source)
     try:
         return _attempt(request)
     except IntegrityError as clash:  # another request stored the same external id, or deleted the task, at this moment
@@ -84,11 +84,11 @@ def _attempt(request: _Request) -> SubmissionResult:
     panels = _panels(request.principal, {item.task_id.uuid for item in request.items.values()})
     drafts = _drafts(request, panels, intake)
     if intake.refused and not request.partial:
-        raise refusal(intake.refused, alone=request.alone)
+        raise refusal(intake.refused, single=request.single)
     with transaction.atomic(savepoint=not commits.is_whole()):
         stored_items, clashes = storing.store(request.principal, drafts, panels, request.source)
         if clashes and not request.partial:
-            raise refusal(clashes, alone=request.alone)
+            raise refusal(clashes, single=request.single)
     intake.stored = sorted(stored_items, key=lambda item: item.index)
     intake.refused = sorted([*intake.refused, *clashes], key=lambda item: item.index)
     fresh_drafts = [item.fresh.draft for item in stored_items if item.fresh is not None]
@@ -96,7 +96,7 @@ def _attempt(request: _Request) -> SubmissionResult:
     return intake
 
 
-def refusal(refused: Sequence[RefusedItem], *, alone: bool) -> AutotuneError:
+def refusal(refused: Sequence[RefusedItem], *, single: bool) -> AutotuneError:
     """Return one error for all refused items. A single item keeps its status; a batch has 409 if all are conflicts,
     else 400."""
     errors = [item.error for item in sorted(refused, key=lambda item: item.index)]
@@ -107,9 +107,9 @@ def refusal(refused: Sequence[RefusedItem], *, alone: bool) -> AutotuneError:
     if statuses == {409}:
         code = first.code if len({error.code for error in errors}) == 1 else "conflict"
         return Conflict(detail, code=code, errors=errors[:100])
-    if alone and statuses == {404}:
+    if single and statuses == {404}:
         return NotFound(detail, errors=errors)
-    if alone and statuses == {403}:
+    if single and statuses == {403}:
         return Forbidden(detail, errors=errors)
     return Invalid(detail, errors=errors[:100])
 
@@ -140,7 +140,7 @@ def _drafts(request: _Request, panels: dict[UUID, TaskPanel], intake: Submission
     drafts: list[CompletionDraft] = []
     rendered = 0
     for index, item in request.items.items():
-        pointer = "" if request.alone else f"/completions/{index}"
+        pointer = "" if request.single else f"/completions/{index}"
         panel = panels.get(item.task_id.uuid)
         if panel is not None and not panel.is_readable:
             intake.refused.append(RefusedItem(index, 409, FieldError(f"{pointer}/taskId", "unreadable", UNREADABLE)))

@@ -50,8 +50,9 @@ class RewardEndpointAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, 
     page_name = "reward_endpoint"
     actions = (switch_off, switch_on)
     list_display = (
-        "public_id", "standing", linked("task", order="task__name"), linked("organization", order="organization__name"),
-        "protocol", "unscored", "answered", "share_unscored", moment("last_used_at", "last used"),
+        "public_id", "current_state", linked("task", order="task__name"),
+        linked("organization", order="organization__name"), "protocol", "unscored", "answered", "share_unscored",
+        moment("last_used_at", "last used"),
     )  # fmt: skip
     list_filter = ("enabled", "protocol", "unscored", OrganizationFilter, named(Task, "task"), "created_at")
     list_select_related = ("organization", "task", "created_by")
@@ -61,7 +62,7 @@ class RewardEndpointAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, 
     show_full_result_count = False
     ordering = ("-id",)
     fieldsets = (
-        (None, {"fields": ("public_id", "standing", "organization", "task")}),
+        (None, {"fields": ("public_id", "current_state", "organization", "task")}),
         (
             "How it answers",
             {"fields": ("protocol", "model_id", "unscored", "neutral_value", "without_text", "deadline_ms")},
@@ -79,7 +80,7 @@ class RewardEndpointAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, 
         return request.user.has_perm("scores.change_rewardendpoint")
 
     @admin.display(description="state", ordering="enabled")
-    def standing(self, row: RewardEndpoint) -> SafeString:
+    def current_state(self, row: RewardEndpoint) -> SafeString:
         return badge("enabled", "on") if row.enabled else badge("disabled", "off")
 
     @admin.display(description="without a score", ordering="unscored_count")

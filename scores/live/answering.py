@@ -231,7 +231,7 @@ def _store_missing(request: _Request, options: dict[bytes, ReuseOptions]) -> dic
     }
     taken_digests = reuse.take(request.task, request.version_id, request.model_id, places, seen=seen)
     drafts = [
-        replace(request.first[digest], pk=new[digest], pointer="", source=missing[digest].source)
+        replace(request.first[digest], pk=new[digest], pointer="", copy_of=missing[digest].source)
         for digest in new
         if digest in taken_digests
     ]
@@ -260,4 +260,4 @@ def _store(request: _Request, drafts: Sequence[CompletionDraft]) -> None:
         raise Conflict(f"/taskId: {submission.UNREADABLE}", code="unreadable")
     _, refused = storing.store(request.principal, drafts, {request.task.pk: panel})
     if refused:
-        raise submission.refusal(refused[:1], alone=True)
+        raise submission.refusal(refused[:1], single=True)

@@ -26,14 +26,14 @@ class RewardsView(ApiView):
         scored by then are `pending`; scoring continues. An item equal to an earlier one (task version, prompt or
         messages, response, metadata) gets its reward, unless `fresh` is set or a grader has changed its version since.
         Each `modelId` gets its own record, whose scores are copies (`reusedFrom`)."""
-        begun = time.monotonic()
+        start = time.monotonic()
         new_rewards, items = reading.read(body)
         submitted = answering.submit(
             self.principal, new_rewards.task_id.uuid, items, model_id=new_rewards.model_id, fresh=new_rewards.fresh
         )
         submitted.end_copies()
-        left_s = new_rewards.deadline_ms / 1000 - (time.monotonic() - begun)
+        left_s = new_rewards.deadline_ms / 1000 - (time.monotonic() - start)
         gone = partial(has_left, request._request)
         hub.wait_all(submitted.unfinished, left_s, sources=submitted.sources, gone=gone)
         current_call.about(str(new_rewards.task_id), objects_count=len(items))
-        return responses.shape(answering.with_reasons(answering.answers(submitted.completions)))
+        return responses.rewards_out(answering.with_reasons(answering.answers(submitted.completions)))

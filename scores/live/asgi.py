@@ -108,7 +108,7 @@ class LiveApplication:
         return HttpResponse(answer, content_type="application/json")
 
     async def _answer(self, event: AuditedCall, arriving: BodyReceiver, arrived: float) -> bytes | AutotuneError:
-        """raises  AutotuneError before the call has begun; later errors are returned, and are in the audit log"""
+        """raises  AutotuneError before the call has started; later errors are returned, and are in the audit log"""
         request = event.request
         if request.path_info == HEALTH and request.method in ("GET", "HEAD"):
             return b'{"status":"ok"}'

@@ -45,7 +45,7 @@ class ProtocolCall:
     raw          the body until it is read; until the end for a protocol that repeats it
     completions  one for each sample; None for one that cannot be scored
     sources      waiting completion -> the completion that a grader judges, for each that waits for a copy
-    begun        whether its samples and its event are stored
+    stored       whether its samples and its event are stored
     error        why it is rejected
     """
 
@@ -61,7 +61,7 @@ class ProtocolCall:
     completions: list[UUID | None] = field(default_factory=list)
     unfinished: set[UUID] = field(default_factory=set)
     sources: dict[UUID, UUID] = field(default_factory=dict)
-    begun: bool = False
+    stored: bool = False
     error: AutotuneError | None = None
 
     def left_s(self) -> float:
@@ -86,7 +86,7 @@ def finish(asks: Sequence[ProtocolCall]) -> list[bytes | AutotuneError]:
     """Return the answer of each call: JSON, or its error. Raises nothing."""
     completion_ids = {pk for ask in asks if ask.error is None for pk in ask.completions if pk is not None}
     answers: dict[UUID, answering.LiveAnswerResult] = {}
-    with caught(partial(_fail, asks, even_begun=True)):
+    with caught(partial(_fail, asks, even_stored=True)):
         rows = answering.answers(list(completion_ids)) if completion_ids else []
         answers = {answer.completion_id: answer for answer in rows}
     return [ask.error or _answer_or_error(ask, answers) for ask in asks]
@@ -183,7 +183,7 @@ def _submit(principal: Principal, asks: Sequence[ProtocolCall]) -> None:
         else:
             _end_copies(asks)
             for ask in asks:
-                _begun(ask)
+                _mark_stored(ask)
             return
 
 
@@ -198,9 +198,9 @@ def _end_copies(asks: Sequence[ProtocolCall]) -> None:
         ask.sources = {pk: source for pk, source in ask.sources.items() if pk not in finality}
 
 
-def _begun(ask: ProtocolCall) -> None:
+def _mark_stored(ask: ProtocolCall) -> None:
     """Mark a call as stored, and release its text, since it may wait for a long time."""
-    ask.begun = True
+    ask.stored = True
     for sample in ask.samples:
         sample.prompt = sample.messages = sample.metadata = None
         sample.response = ""
@@ -253,7 +253,7 @@ def _leave_out(samples: Sequence[tuple[ProtocolCall, int]], exc: Invalid) -> boo
 def _answer_or_error(ask: ProtocolCall, answers: dict[UUID, answering.LiveAnswerResult]) -> bytes | AutotuneError:
     """The answer of one call, or its error: an error in one call must not fail the others."""
     answer: bytes | AutotuneError = b""
-    with caught(partial(_fail, [ask], even_begun=True)):
+    with caught(partial(_fail, [ask], even_stored=True)):
         answer = _answered(ask, answers)
     return ask.error or answer
 
@@ -283,11 +283,11 @@ def _state(answered: answering.LiveAnswerResult) -> SampleState:
     return SampleState(answered.value, answered.code if answered.value is None else None)
 
 
-def _fail(asks: Sequence[ProtocolCall], error: AutotuneError, *, even_begun: bool = False) -> None:
-    """Set the error of the calls that have none. Those whose samples are stored stay as they are, unless `even_begun`.
+def _fail(asks: Sequence[ProtocolCall], error: AutotuneError, *, even_stored: bool = False) -> None:
+    """Set the error of the calls that have none. Those whose samples are stored stay as they are, unless `even_stored`.
 
     A call that is stored is answered by its scores, even if a later call of its group failed.
     """
     for ask in asks:
-        if ask.error is None and (even_begun or not ask.begun):
+        if ask.error is None and (even_stored or not ask.stored):
             ask.error = error

@@ -33,13 +33,13 @@ class CallGroups(Generic[T]):
     def _go_on(self) -> None:
         while self._pending and self._busy < AT_ONCE:
             group: list[tuple[ProtocolCall, asyncio.Future[T]]] = []
-            octets = 0
-            while self._pending and len(group) < MAX_GROUP and octets <= MAX_GROUP_BYTES:
+            group_bytes = 0
+            while self._pending and len(group) < MAX_GROUP and group_bytes <= MAX_GROUP_BYTES:
                 group.append(self._pending.popleft())
-                octets += len(group[-1][0].raw)
+                group_bytes += len(group[-1][0].raw)
             self._busy += 1
             done = asyncio.get_running_loop().run_in_executor(self._pool, self._done, [ask for ask, _ in group])
-            done.add_done_callback(lambda result, group=group: self._tell(result, group))  # type: ignore[misc]
+            done.add_done_callback(lambda result, group=group: self._deliver(result, group))  # type: ignore[misc]
 
     def _done(self, asks: list[ProtocolCall]) -> Sequence[T]:
         try:
@@ -47,7 +47,7 @@ class CallGroups(Generic[T]):
         finally:
             connection.close()
 
-    def _tell(
+    def _deliver(
         self, result: "asyncio.Future[Sequence[T]]", group: list[tuple[ProtocolCall, "asyncio.Future[T]"]]
     ) -> None:
         self._busy -= 1

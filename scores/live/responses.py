@@ -1,4 +1,4 @@
-"""Responses of live rewards."""
+"""The response of `POST /rewards`, and its conversion from answers."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -12,7 +12,8 @@ from scores.results.waiting_responses import WaitingForOut
 class LiveReward(ApiStruct):
     """The reward of one item. `value` and `confidence` are null unless it is `completed`; `code` says why it `failed`.
 
-    `pending`: not scored yet, for the reason in `waitingFor`. Scoring continues; a request with the same item joins it.
+    A `pending` item has no score yet, for the reason in `waitingFor`. Autotune continues to score it. A request
+    with the same item waits for the same score.
     """
 
     value: float | None
@@ -24,17 +25,17 @@ class LiveReward(ApiStruct):
 
 
 class LiveRewards(ApiStruct):
-    """One reward for each item, in the order of the request."""
+    """The rewards of all items, in the order of the request."""
 
     rewards: list[LiveReward]
 
 
-def shape(answers: Iterable[LiveAnswerResult]) -> LiveRewards:
-    """Convert answers to the response."""
-    return LiveRewards([_one(answered) for answered in answers])
+def rewards_out(answers: Iterable[LiveAnswerResult]) -> LiveRewards:
+    """Return the response for these answers."""
+    return LiveRewards([_reward_out(answered) for answered in answers])
 
 
-def _one(answered: LiveAnswerResult) -> LiveReward:
+def _reward_out(answered: LiveAnswerResult) -> LiveReward:
     completion_id = ids.encode("comp", answered.completion_id)
     wait = answered.wait.out() if answered.wait else None
     return LiveReward(answered.value, answered.confidence, completion_id, answered.status, answered.code, wait)

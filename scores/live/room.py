@@ -29,7 +29,7 @@ class CallCapacity:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.octets = 0
+        self.byte_count = 0
         self.of_address: Counter[str] = Counter()
 
     @contextmanager
@@ -43,7 +43,7 @@ class CallCapacity:
     @contextmanager
     def call_of(self, address: str) -> Iterator[None]:
         """Count a call by its address; raises TooManyWaiting if there is no room for it."""
-        if self.calls > settings.LIVE_MAX_CALLS or self.octets > settings.LIVE_MAX_BYTES:
+        if self.calls > settings.LIVE_MAX_CALLS or self.byte_count > settings.LIVE_MAX_BYTES:
             raise TooManyWaiting
         if self.of_address[address] >= max(1, settings.LIVE_MAX_CALLS // SHARES):
             raise TooManyWaiting
@@ -57,11 +57,11 @@ class CallCapacity:
 
 
 class BodyReceiver:
-    """Receives the body of a call. Only bytes that have arrived (`octets`) take room, not the announced length."""
+    """Receives the body of a call. Only bytes that have arrived (`byte_count`) take room, not the announced length."""
 
     def __init__(self, receive: Receive, room: CallCapacity) -> None:
         self.receive = receive
-        self.octets = 0
+        self.byte_count = 0
         self._room = room
 
     async def body(self) -> bytes:
@@ -81,21 +81,21 @@ class BodyReceiver:
                     self._grow(len(pieces[-1]))
                     if not message.get("more_body"):
                         return b"".join(pieces)
-                    limit.reschedule(began + min(BODY_S, STALL_S + self.octets / MIN_RATE))
+                    limit.reschedule(began + min(BODY_S, STALL_S + self.byte_count / MIN_RATE))
         except TimeoutError as exc:
             raise errors.Invalid("The body did not arrive in time.", headers=CLOSE) from exc
 
-    def _grow(self, octets: int) -> None:
-        self.octets += octets
-        self._room.octets += octets
-        if self.octets > settings.MAX_BODY_BYTES:  # whatever length its headers announced
+    def _grow(self, size: int) -> None:
+        self.byte_count += size
+        self._room.byte_count += size
+        if self.byte_count > settings.MAX_BODY_BYTES:  # whatever length its headers announced
             error = problems.too_large()
             error.headers |= CLOSE
             raise error
-        if self._room.octets > settings.LIVE_MAX_BYTES:
+        if self._room.byte_count > settings.LIVE_MAX_BYTES:
             raise TooManyWaiting(closes=True)
 
     def leave(self) -> None:
         """Release the room that the body takes. Safe to call more than once."""
-        self._room.octets -= self.octets
-        self.octets = 0
+        self._room.byte_count -= self.byte_count
+        self.byte_count = 0

@@ -52,7 +52,7 @@ def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, respons
     """
     policy.require(principal, "rewards", "create")
     endpoints.principal_of(endpoint)
-    begun = time.monotonic()
+    start = time.monotonic()
     raw = json.dumps(_BODIES[endpoint.protocol](prompt, response, label)).encode()
     (sample,) = protocols.read(endpoint.protocol, raw)
     unscored.refuse_without_text(endpoint, [sample])
@@ -66,7 +66,7 @@ def once(principal: Principal, endpoint: RewardEndpoint, *, prompt: str, respons
         sent=_readable(json.loads(raw)),
         status=status,
         answered=_readable(answer),
-        seconds=time.monotonic() - begun,
+        seconds=time.monotonic() - start,
         code=state.code or "",
         early=state.code == unscored.PENDING and endpoint.deadline_ms > WAIT_S * 1000,
         completion_id=completion,

@@ -48,7 +48,7 @@ class CompletionsView(ApiView):
     def post(self, request: Request, body: NewCompletion) -> OperationResponse:
         """Send exactly one of `prompt`, `messages` and `variables`. A repeated `externalId` with equal content returns
         the first object with `existing: true` and 200; with other content it is 409."""
-        result = submission.submit(self.principal, {0: body}, alone=True)
+        result = submission.submit(self.principal, {0: body}, single=True)
         (completion,) = result.stored
         if completion.fresh is None:
             out = completions.shape_of(completion.completion_id)

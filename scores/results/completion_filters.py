@@ -16,7 +16,7 @@ from autotune.core.errors import NotFound
 from scores.intake.requests import CompletionQuery
 from scores.models import Reward, WorkflowRun
 from scores.results import filters
-from scores.results.completion_responses import NOT_BEGUN, status_of
+from scores.results.completion_responses import UNCLAIMED, status_of
 from scores.states import CompletionStatus
 from tasks import sharing
 from tasks.models import Completion, Task
@@ -87,7 +87,7 @@ def _shifted(moment: datetime, by: timedelta) -> datetime:
         return moment
 
 
-def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset()) -> Mapping[UUID, CompletionState]:
+def states_of(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset()) -> Mapping[UUID, CompletionState]:
     """Return the state of each row, by id; one query if any has no reward. The rows come from `textless`.
 
     shared  those that are only shared with the reader, who may not see their rewards
@@ -98,20 +98,21 @@ def standings(rows: Iterable[Completion], *, shared: frozenset[UUID] = frozenset
     if unrewarded:
         for run in WorkflowRun.objects.filter(completion_id__in=unrewarded).only("completion_id", "attempt", "status"):
             runs.setdefault(run.completion_id, []).append(run)
-    standing_by_id = {}
+    state_by_id = {}
     for pk, reward in rewards.items():
         status = status_of(reward, runs.get(pk, ()))
         if reward is None or pk in shared:
-            standing_by_id[pk] = CompletionState(status)
+            state_by_id[pk] = CompletionState(status)
         else:
-            standing_by_id[pk] = CompletionState(status, reward.value, reward.error_code, reward.used, reward.failed)
-    return standing_by_id
+            state_by_id[pk] = CompletionState(status, reward.value, reward.error_code, reward.used, reward.failed)
+    return state_by_id
 
 
 def excerpts(completion_ids: Iterable[UUID]) -> Mapping[UUID, tuple[str, str]]:
     """Return (prompt, response) of the completions whose text is short enough for a list; others are left out."""
     size = Coalesce(Length("prompt"), 0) + Coalesce(Length("response"), 0)
-    short = Completion.objects.filter(pk__in=list(completion_ids)).annotate(octets=size).filter(octets__lte=EXCERPTED)
+    completions = Completion.objects.filter(pk__in=list(completion_ids))
+    short = completions.annotate(byte_count=size).filter(byte_count__lte=EXCERPTED)
     return {row.pk: (_excerpt(row, "prompt"), _excerpt(row, "response")) for row in short.only("prompt", "response")}
 
 
@@ -130,10 +131,10 @@ def _with_status(completions: Any, status: str) -> Any:
         return completions.filter(reward__value__isnull=status == "failed", reward__isnull=False)
     runs: Any = WorkflowRun.objects.filter(completion=OuterRef("pk"))
     # The same rule as completion_responses.status_of.
-    begun_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=NOT_BEGUN))
+    started_runs = runs.filter(Q(attempt__gt=0) | ~Q(status__in=UNCLAIMED))
     unfinished = completions.filter(reward__isnull=True)
     if status == "ungraded":
         return unfinished.filter(~Exists(runs))
     if status == "pending":
         unfinished = unfinished.filter(Exists(runs))
-    return unfinished.filter(Exists(begun_runs) if status == "processing" else ~Exists(begun_runs))
+    return unfinished.filter(Exists(started_runs) if status == "processing" else ~Exists(started_runs))

@@ -18,7 +18,7 @@ from scores.states import CompletionStatus, RunStatus
 from tasks.models import Completion
 from tasks.states import Priority
 
-NOT_BEGUN = (RunStatus.PENDING, RunStatus.SLEEPING)  # of a run that was never claimed
+UNCLAIMED = (RunStatus.PENDING, RunStatus.SLEEPING)  # of a run that no worker has claimed yet
 PRIORITY_NAMES = {Priority.LOW: "low", Priority.NORMAL: "normal", Priority.HIGH: "high"}
 
 
@@ -126,14 +126,13 @@ class ScoreStateOut(ApiStruct):
 
 
 def status_of(reward: Reward | None, runs: Iterable[WorkflowRun]) -> CompletionStatus:
-    """Return a completion's status. A run that sleeps until its `notBefore` has not begun."""
+    """Return a completion's status. A run that sleeps until its `notBefore` has not started."""
     if reward is not None:
         return CompletionStatus.FAILED if reward.value is None else CompletionStatus.COMPLETED
-    begun = [run.attempt > 0 or run.status not in NOT_BEGUN for run in runs]
-    if not begun:
+    started = [run.attempt > 0 or run.status not in UNCLAIMED for run in runs]
+    if not started:
         return CompletionStatus.UNGRADED
-    has_begun = any(begun)
-    return CompletionStatus.PROCESSING if has_begun else CompletionStatus.PENDING
+    return CompletionStatus.PROCESSING if any(started) else CompletionStatus.PENDING
 
 
 def reward_out(reward: Reward | None) -> RewardOut | None:

@@ -143,7 +143,7 @@ def _has_reasoning(row: Any) -> bool:
     return not is_legible(row, "reasoning") or row.reasoning is not None
 
 
-def telling_dimensions(scores: Any, reader: ScoreViewer) -> Any:
+def with_readable_dimensions(scores: Any, reader: ScoreViewer) -> Any:
     """Return the scores of a queryset whose dimensions the reader may see: the same rule for the database."""
     redacting = Grader.objects.filter(redact_dimensions=True).exclude(organization=reader.organization)
     readable = scores.exclude(grader__in=redacting.values("pk"))

@@ -30,7 +30,7 @@ EVERY_S: Final = 0.04
 SLOWLY_S: Final = 0.25  # once everybody has waited for a while
 SLOW_AFTER_S: Final = 3.0
 ASKED_AT_ONCE: Final = 5_000  # ids of one query: the embedded engine takes 32,766
-LOOK_S: Final = 1.0  # how often a waiting thread checks that its client is still there
+CHECK_EVERY_S: Final = 1.0  # how often a waiting thread checks that its client is still there
 LEISURE: Final = 3  # a pause lasts at least this many times as long as the queries took
 PAUSE_MOST_S: Final = 1.0
 NO_SOURCES: Final[Mapping[UUID, UUID]] = {}
@@ -97,7 +97,9 @@ class WaitingHub:
             with self._entered(_Waiter(missing, done.set, sources)) as waiter:
                 release()
                 end = time.monotonic() + seconds
-                while not done.wait(min(LOOK_S, end - time.monotonic())) and time.monotonic() < end and not gone():
+                while (
+                    not done.wait(min(CHECK_EVERY_S, end - time.monotonic())) and time.monotonic() < end and not gone()
+                ):
                     pass
                 return self._final_of(waiter)
         finally:

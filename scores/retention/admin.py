@@ -87,14 +87,14 @@ class LegalHoldAdmin(SubjectRowMixin, SuperuserTextMixin, admin.ModelAdmin):
     kind = "hold"
     actions = (release,)
     list_display = (
-        "public_id", "standing", linked("organization", order="organization__name"), "about",
+        "public_id", "current_state", linked("organization", order="organization__name"), "about",
         linked("created_by", "placed by"), moment("created_at", "placed"), moment("released_at", "released"),
     )  # fmt: skip
     list_filter = (("released_at", admin.EmptyFieldListFilter), OrganizationFilter, "created_at")
     list_select_related = ("organization", "created_by")
     search_fields = ("organization__name", "=model_id")
     groups = (
-        (None, ("public_id", "standing", "organization", "about")),
+        (None, ("public_id", "current_state", "organization", "about")),
         ("Times", ("created_by", "created_at", "released_by", "released_at")),
     )
     texts = ("reason",)
@@ -107,7 +107,7 @@ class LegalHoldAdmin(SubjectRowMixin, SuperuserTextMixin, admin.ModelAdmin):
         return request.user.has_perm("scores.change_legalhold")
 
     @admin.display(description="state", ordering="released_at")
-    def standing(self, hold: LegalHold) -> SafeString:
+    def current_state(self, hold: LegalHold) -> SafeString:
         return badge("released") if hold.released_at else badge("held", "in force")
 
     @admin.display(description="reason")

@@ -25,7 +25,7 @@ from tasks.models import Completion
 JOB: Final = "scores.erase"
 ACTOR: Final = "erasure"  # in the audit log, beside the request of a person
 BUDGET_S: Final = 25.0  # of one job; the next one continues
-LOOKED_AT: Final = 2_000  # completions that one batch reads; most may be erased or of another model
+READ_LIMIT: Final = 2_000  # completions that one batch reads; most may be erased or of another model
 
 
 def request(scope: RetentionScope, by: User) -> Erasure:
@@ -104,11 +104,11 @@ def _next(erasure: Erasure) -> tuple[list[UUID], UUID | None]:
         completions = completions.filter(task_id=erasure.task_id)
     if erasure.after is not None:
         completions = completions.filter(pk__gt=erasure.after)
-    rows = list(completions.values_list("pk", "model_id", "erased_at")[:LOOKED_AT])
+    rows = list(completions.values_list("pk", "model_id", "erased_at")[:READ_LIMIT])
     chosen: list[UUID] = []
     for pk, model_id, erased_at in rows:
         if erased_at is None and erasure.model_id in ("", model_id):
             chosen.append(pk)
             if len(chosen) == erasing.AT_ONCE:
                 return chosen, pk
-    return chosen, rows[-1][0] if len(rows) == LOOKED_AT else None
+    return chosen, rows[-1][0] if len(rows) == READ_LIMIT else None

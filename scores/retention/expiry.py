@@ -25,7 +25,7 @@ from tasks.models import Completion, Task
 JOB: Final = "scores.retain"
 ACTOR: Final = "retention"  # in the audit log
 BUDGET_S: Final = 240.0  # of one job; the next one continues
-LOOKED_AT: Final = 2_000  # completions that one query reads
+READ_LIMIT: Final = 2_000  # completions that one query reads
 TASKS_AT_ONCE: Final = 500
 
 
@@ -74,12 +74,12 @@ def _organizations() -> list[tuple[UUID, int]]:
 
 def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: float) -> bool:
     """Erase the text of a task's completions with smaller ids. Returns False if the time ran out before the end."""
-    begun = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
+    start = Task.objects.filter(pk=task_id).values_list("erased_to", flat=True).first()
     completions = Completion.objects.filter(task_id=task_id, pk__lt=before).order_by("pk")
-    after, done = begun, begun  # the last id read, and the last one before an unfinished completion
+    after, done = start, start  # the last id read, and the last one before an unfinished completion
     met_unfinished = False
     while rows := list(
-        (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:LOOKED_AT]
+        (completions.filter(pk__gt=after) if after else completions).values_list("pk", "erased_at")[:READ_LIMIT]
     ):
         due = [pk for pk, erased_at in rows if erased_at is None]
         unfinished: set[UUID] = set()
@@ -92,10 +92,10 @@ def _erase_of_task(task_id: UUID, organization_id: UUID, before: UUID, until: fl
             if not met_unfinished:
                 done = pk
         after = rows[-1][0]
-        if done != begun:
+        if done != start:
             # if a hold was released in between, it has reset this value, which then stays
-            Task.objects.filter(pk=task_id, erased_to=begun).update(erased_to=done)
-            begun = done
+            Task.objects.filter(pk=task_id, erased_to=start).update(erased_to=done)
+            start = done
     return True
 
 
@@ -105,7 +105,7 @@ def _erase(task_id: UUID, organization_id: UUID, completion_ids: Sequence[UUID])
         outcome = erasing.erase(completion_ids, end_unfinished=False)
         if outcome.gone:
             owner = Organization.objects.get(pk=organization_id)
-            _tell("completions.erase", owner, ids.encode("task", task_id), len(outcome.gone))
+            _audit("completions.erase", owner, ids.encode("task", task_id), len(outcome.gone))
     return set(outcome.unfinished)
 
 
@@ -126,10 +126,10 @@ def _purge(organization_id: UUID, completion_ids: Sequence[UUID], before: dateti
         count = purging.purge(completion_ids, scored_before=before)
         if count:
             owner = Organization.objects.get(pk=organization_id)
-            _tell("completions.delete", owner, ids.encode("org", organization_id), count)
+            _audit("completions.delete", owner, ids.encode("org", organization_id), count)
 
 
-def _tell(action: str, organization: Organization, about: str, count: int) -> None:
+def _audit(action: str, organization: Organization, about: str, count: int) -> None:
     """Record an event in the audit log."""
     trail.record(
         action=action, resource="completions", organization=organization, actor=ACTOR, object_id=about,

@@ -46,7 +46,7 @@ class Holdable:
 def place(scope: RetentionScope, reason: str, by: User) -> LegalHold:
     """Place a hold. It waits for erasures in progress; later erasures wait for it."""
     with transaction.atomic():
-        _lock(scope.organization_id, alone=True)
+        _lock(scope.organization_id, exclusive=True)
         hold = LegalHold(
             organization_id=scope.organization_id,
             created_by=by,
@@ -84,7 +84,7 @@ def _beginning() -> UUID:
 def share(organization_ids: Iterable[UUID]) -> None:
     """Block new holds of these organizations until the end of the transaction; call it before any other lock."""
     for organization_id in sorted(set(organization_ids)):
-        _lock(organization_id, alone=False)
+        _lock(organization_id, exclusive=False)
 
 
 def held(rows: Collection[Holdable]) -> set[UUID]:
@@ -126,11 +126,11 @@ def _covers_of(row: Holdable) -> set[tuple[UUID, UUID | None, UUID | None, str]]
     }
 
 
-def _lock(organization_id: UUID, *, alone: bool) -> None:
+def _lock(organization_id: UUID, *, exclusive: bool) -> None:
     """Lock the holds of an organization; on the embedded engine the immediate transaction is the lock."""
     if connection.vendor != "postgresql":
         return
     number = int.from_bytes(hashlib.sha256(b"legal holds" + organization_id.bytes).digest()[:8], "big", signed=True)
-    kind = "" if alone else "_shared"
+    kind = "" if exclusive else "_shared"
     with connection.cursor() as cursor:
         cursor.execute(f"select pg_advisory_xact_lock{kind}(%s)", [number])

@@ -106,8 +106,9 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
     actions = (release_claims,)
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (
-        "public_id", "standing", linked("task"), linked("grader"), figure("value", formats.score, "preliminary score"),
-        figure("confidence", formats.score), moment("expires_at", order=""), linked("decided_by", "decided by"),
+        "public_id", "current_state", linked("task"), linked("grader"),
+        figure("value", formats.score, "preliminary score"), figure("confidence", formats.score),
+        moment("expires_at", order=""), linked("decided_by", "decided by"),
         figure("decided_value", formats.score, "decided score"), moment("created_at", "opened", order=""),
     )  # fmt: skip
     list_filter = (
@@ -124,7 +125,7 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
             None,
             (
                 "public_id",
-                "standing",
+                "current_state",
                 "organization",
                 "completion_link",
                 "task",
@@ -171,7 +172,7 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
         decisions.decide(obj.pk, form.decided(), Reviewer(request.user, administers=True))  # type: ignore[arg-type]
 
     @admin.display(description="state")
-    def standing(self, review: Review) -> SafeString:
+    def current_state(self, review: Review) -> SafeString:
         if review.status != ReviewStatus.OPEN:
             return badge(review.status)
         now = timezone.now()
@@ -225,4 +226,6 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
         return plain(review, "explanation")
 
 
-figures.tell("Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open")
+figures.register(
+    "Reviews that wait", Review, lambda: Review.objects.filter(status=ReviewStatus.OPEN), "status__exact=open"
+)

@@ -10,33 +10,33 @@ from scores.states import RunStatus
 from scores.workflow_runs import retrying
 from scores.workflow_runs.queue_counts import CappedCount, counted
 
-LOOKED_AT: Final = 300  # the oldest ones: as many as one transaction of a retry takes
+CHECK_LIMIT: Final = 300  # the oldest ones: as many as one transaction of a retry takes
 
 
 @dataclass(slots=True)
 class RetryPreview:
-    """How many failed runs there are, and how many of the first `looked_at` can be retried.
+    """How many failed runs there are, and how many of the first `checked` can be retried.
 
     refused  codes of retrying.REFUSALS, among those that were checked
     """
 
     failed: CappedCount
-    looked_at: int = 0
+    checked: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
     @property
     def possible(self) -> int:
-        return self.looked_at - self.refused.total()
+        return self.checked - self.refused.total()
 
     @property
     def whole(self) -> bool:
         """Whether all of them were checked."""
-        return not self.failed.more and self.failed.number <= self.looked_at
+        return not self.failed.more and self.failed.number <= self.checked
 
 
 def preview(runs: WorkflowRunQuerySet) -> RetryPreview:
     """Preview what `retrying.retry_all` would do with the failed runs of a queryset."""
     failed = runs.filter(status=RunStatus.FAILED)
-    first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:LOOKED_AT])
+    first: list[WorkflowRun] = list(failed.order_by("pk").defer("error_message", "steps")[:CHECK_LIMIT])
     refused = Counter(retrying.refused(first).values())
     return RetryPreview(counted(failed), len(first), refused)

@@ -175,7 +175,7 @@ def test_the_whole_costs_few_queries_however_many_pairs(api, task):
 
 
 def test_texts_that_are_too_much_for_an_answer_are_refused(api, task, monkeypatch):
-    monkeypatch.setattr(pairs_sample, "MAX_OCTETS", 3_000)
+    monkeypatch.setattr(pairs_sample, "MAX_BYTES", 3_000)
     for n in range(4):
         for value in (0.1, 0.9):
             answered(task, f"prompt {n}", f"{value} {'x' * 500}", value)

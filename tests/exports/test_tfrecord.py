@@ -47,7 +47,7 @@ BATCH = RowBatch(
 
 def test_the_vectors_of_the_specification():
     assert tfrecords.crc32c(b"123456789") == 0xE3069283
-    message = tfrecord.example(tfrecord.entry("prompt")(tfrecord.octets(b"hi")))
+    message = tfrecord.example(tfrecord.entry("prompt")(tfrecord.text(b"hi")))
     assert message.hex() == "0a120a100a0670726f6d707412060a040a026869"
     assert tfrecord.framed(message).hex() == (
         "14000000000000005e3d29150a120a100a0670726f6d707412060a040a0268696b2eab48"
@@ -97,6 +97,6 @@ def test_the_reader_sees_a_changed_octet(at):
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=300))
 def test_numbers_and_texts_of_any_length(numbers, text):
-    entries = tfrecord.entry("a")(tfrecord.octets(text)) + tfrecord.entry("b")(tfrecord.integers(*numbers))
+    entries = tfrecord.entry("a")(tfrecord.text(text)) + tfrecord.entry("b")(tfrecord.integers(*numbers))
     (found,) = tfrecords.examples(tfrecord.framed(tfrecord.example(entries)))
     assert found == {"a": [text], "b": numbers}

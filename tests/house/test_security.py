@@ -11,7 +11,7 @@ NAMED = re.compile(r"`(tests/[\w/.]+\.py)`")
 
 def threats() -> list[tuple[str, str]]:
     """(what is tried, the cell of its tests) of the section of attackers."""
-    section = PAGE.partition("## Who attacks")[2].partition("\n## ")[0]
+    section = PAGE.partition("## Threats")[2].partition("\n## ")[0]
     return [(row[1], row[3]) for row in ROW.finditer(section)]
 
 
@@ -33,5 +33,5 @@ def test_every_named_test_is_there_and_tests_something():
 
 
 def test_it_says_how_to_report_and_what_is_left():
-    assert "## Reporting a weakness" in PAGE
-    assert "## What is left" in PAGE
+    assert "## Report a vulnerability" in PAGE
+    assert "## Remaining risks" in PAGE

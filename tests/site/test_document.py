@@ -10,7 +10,7 @@ from autotune.site import document
 
 @pytest.fixture
 def new_process():
-    document._made.cache_clear()
+    document._generated.cache_clear()
 
 
 def ask(_):
@@ -22,7 +22,7 @@ def test_callers_at_once_of_a_new_process_get_the_same_whole_document(new_proces
     with ThreadPoolExecutor(8) as pool:
         answers = [*pool.map(ask, range(8))]
     assert [answer.status_code for answer in answers] == [200] * 8
-    assert {answer.content for answer in answers} == {document.octets()}
+    assert {answer.content for answer in answers} == {document.content()}
     assert {answer["Content-Type"] for answer in answers} == {"application/vnd.oai.openapi+json"}
 
 
@@ -30,4 +30,4 @@ def test_callers_at_once_of_a_new_process_get_the_same_whole_document(new_proces
 def test_it_is_made_once(new_process, client):
     client.get("/api/v1/schema")
     client.get("/api/v1/schema?version=2", headers={"Accept": "text/html"})
-    assert document._made.cache_info().misses == 1
+    assert document._generated.cache_info().misses == 1

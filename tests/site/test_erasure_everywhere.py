@@ -9,7 +9,7 @@ import pytest
 from django.apps import apps
 from django.utils import timezone
 
-from autotune.core.crypto import mending
+from autotune.core.crypto import repairs
 from autotune.core.models import DamagedValue
 from scores.models import Review, WorkflowRun
 from scores.retention import erasing, purging
@@ -112,5 +112,5 @@ def test_the_record_of_a_damaged_value_goes_with_the_next_check(completion_ids, 
     erasing.erase(completion_ids, end_unfinished=True)
     if purges:
         purging.purge(completion_ids, scored_before=timezone.now() + timedelta(days=1))
-    mending.delete_repaired()
+    repairs.delete_repaired()
     assert not DamagedValue.objects.exists()

@@ -280,7 +280,7 @@ def test_a_run_that_was_only_just_woken_is_looked_at_twice(client, task, swept, 
     woken = run(task, 3600)
     naps.act = lambda: WorkflowRun.objects.filter(pk=woken.pk).update(status="running", leased_until=ago(-15))
     assert failed(client) == []
-    assert naps == [moving.LOOK_AGAIN_S]
+    assert naps == [moving.READ_AGAIN_AFTER_S]
 
 
 def test_so_is_a_queue_whose_runs_all_fail(client, task, swept, naps):

@@ -8,7 +8,7 @@ import pytest
 from autotune.core.crypto import encryption
 from autotune.core.models import DataKey
 from tasks import filling
-from tasks.digests import OCTETS, UNREADABLE, Digester
+from tasks.digests import SIZE, UNREADABLE, Digester
 from tasks.models import Completion
 from tests.factories import CompletionFactory, TaskFactory, public
 
@@ -34,7 +34,7 @@ def test_they_are_hmacs_under_the_organizations_digest_key(task, digester):
     key = encryption.digest_key(task.organization_id)
     whole = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode(), b"4"), hashlib.sha256)
     asked = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode()), hashlib.sha256)
-    assert digester.stored("2 + 2? \U0001f600", None, "4") == (asked[:OCTETS], whole[:OCTETS])
+    assert digester.stored("2 + 2? \U0001f600", None, "4") == (asked[:SIZE], whole[:SIZE])
     assert digester.answer("2 + 2? \U0001f600", None, "4") == whole
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_read_any_more_is_told_once_and_left(task, caplog):
     kept = CompletionFactory(task=task)
     assert filling.work() == 2
     assert bytes(digests(lost)[0]) == UNREADABLE
-    assert len(bytes(digests(kept)[0])) == OCTETS
+    assert len(bytes(digests(kept)[0])) == SIZE
     assert lost.public_id in caplog.text
     assert filling.work() == 0
 

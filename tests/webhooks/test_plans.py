@@ -58,4 +58,4 @@ def test_looking_for_deliveries_of_endpoints_that_are_off_reads_none_of_the_othe
     queue(WebhookFactory())
     WebhookFactory(status="disabled")
     analyze()
-    assert looked_at(endpoints.park_overlooked) <= 2
+    assert looked_at(endpoints.park_remaining) <= 2

@@ -93,7 +93,12 @@ class WebSessionAdmin(_Removable, admin.ModelAdmin):
     """Where people are logged in. A session's key is never shown, since it is not stored."""
 
     kind = "session"
-    list_display = ("address", linked("user", "person", order="user__email"), "browser", moment("created_at", "begun"))
+    list_display = (
+        "address",
+        linked("user", "person", order="user__email"),
+        "browser",
+        moment("created_at", "started"),
+    )
     list_filter = ("created_at",)
     list_select_related = ("user",)
     search_fields = ("user__email", "user__name", "=address")

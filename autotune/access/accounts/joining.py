@@ -21,7 +21,7 @@ def find(token: str) -> Membership | None:
     """Return the invitation of a link; None if it was accepted, withdrawn, sent again, or has expired."""
     digest = hashlib.sha256(token.encode()).digest()
     invitation = _open().select_related("organization", "role", "invited_by").filter(token_digest=digest).first()
-    return invitation if invitation is not None and invitations.stands(invitation) else None
+    return invitation if invitation is not None and invitations.is_valid(invitation) else None
 
 
 def open_for(email: str) -> list[Membership]:
@@ -29,7 +29,7 @@ def open_for(email: str) -> list[Membership]:
     return [
         invitation
         for invitation in _open().select_related("role").filter(email=email)
-        if invitations.stands(invitation)
+        if invitations.is_valid(invitation)
     ]
 
 
@@ -38,14 +38,16 @@ def take(request: HttpRequest, token: str, user: User) -> Membership | None:
     """Make the invited person a member; None if the invitation has ended or was sent to another email."""
     digest = hashlib.sha256(token.encode()).digest()
     membership = _locked().filter(token_digest=digest, email=user.email).first()
-    return _settle(request, membership, user) if membership and invitations.stands(membership) else None
+    return _settle(request, membership, user) if membership and invitations.is_valid(membership) else None
 
 
 @transaction.atomic
 def take_all(request: HttpRequest, user: User) -> list[Membership]:
     """Make the person a member of each organization that has invited their email."""
     pending_invitations = [
-        invitation for invitation in _locked().filter(email=user.email).order_by("pk") if invitations.stands(invitation)
+        invitation
+        for invitation in _locked().filter(email=user.email).order_by("pk")
+        if invitations.is_valid(invitation)
     ]
     return [_settle(request, membership, user) for membership in pending_invitations]
 

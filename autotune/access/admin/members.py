@@ -57,8 +57,8 @@ class MembershipAdmin(PublicIdSearchMixin, admin.ModelAdmin):
     form = MembershipForm
     finds = MappingProxyType({"member": "uid", "org": "organization_id", "user": "user_id", "role": "role_id"})
     list_display = (
-        "person", "standing", linked("organization", order="organization__name"), linked("role", order="role__name"),
-        moment("expires_at"), moment("created_at"),
+        "person", "current_state", linked("organization", order="organization__name"),
+        linked("role", order="role__name"), moment("expires_at"), moment("created_at"),
     )  # fmt: skip
     list_filter = (("user", admin.EmptyFieldListFilter), OrganizationFilter, "created_at")
     list_select_related = ("user", "organization", "role", "invited_by")
@@ -82,7 +82,7 @@ class MembershipAdmin(PublicIdSearchMixin, admin.ModelAdmin):
         return str(member.user or member.email)
 
     @admin.display(description="state", ordering="user")
-    def standing(self, member: Membership) -> SafeString:
+    def current_state(self, member: Membership) -> SafeString:
         if member.user_id is not None:
             return badge("active", "member")
         over = member.expires_at is not None and member.expires_at < timezone.now()

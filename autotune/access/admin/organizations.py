@@ -23,7 +23,7 @@ class OrganizationAdmin(InlinesMixin, PublicIdSearchMixin, admin.ModelAdmin):
     """Rename and suspend organizations. Which one operates the installation is decided when it is created."""
 
     kind = "org"
-    list_display = ("name", "standing", "members", "texts_kept", "scores_kept", "created_at")
+    list_display = ("name", "current_state", "members", "texts_kept", "scores_kept", "created_at")
     list_filter = ("operating", "suspended", "created_at")
     search_fields = ("name",)
     search_help_text = "A part of a name, or an id (org_…)"
@@ -51,7 +51,7 @@ class OrganizationAdmin(InlinesMixin, PublicIdSearchMixin, admin.ModelAdmin):
         return ids.encode("org", organization.pk)
 
     @admin.display(description="state", ordering="suspended")
-    def standing(self, organization: Organization) -> SafeString:
+    def current_state(self, organization: Organization) -> SafeString:
         if organization.suspended:
             return badge("suspended")
         return badge("busy", "operates this installation") if organization.operating else badge("active")

@@ -36,7 +36,7 @@ class UserAdmin(InlinesMixin, PublicIdSearchMixin, BaseUserAdmin):
     kind = "user"
     form = UserForm
     add_form = UserAddForm
-    list_display = ("email", "name", "standing", "powers_held", moment("last_login", "last login"), "created_at")
+    list_display = ("email", "name", "current_state", "powers_held", moment("last_login", "last login"), "created_at")
     list_filter = ("is_active", "is_staff", "is_superuser", "created_at")
     search_fields = ("email", "name")
     search_help_text = "A part of an email or a name, or an id (user_…)"
@@ -64,7 +64,7 @@ class UserAdmin(InlinesMixin, PublicIdSearchMixin, BaseUserAdmin):
         return ids.encode("user", user.pk)
 
     @admin.display(description="state", ordering="is_active")
-    def standing(self, user: User) -> SafeString:
+    def current_state(self, user: User) -> SafeString:
         return badge("active") if user.is_active else badge("disabled", "deactivated")
 
     @admin.display(description="administration", ordering="is_staff")

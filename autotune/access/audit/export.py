@@ -1,4 +1,4 @@
-"""Export the audit log as a file, in ranges of the key: memory stays bounded, and a slow client holds no connection."""
+"""Export the audit log as a file, read in ranges: memory stays bounded, and a slow client holds no connection."""
 
 import csv
 import io
@@ -21,62 +21,62 @@ from autotune.core.connections import release
 from autotune.core.streams import watched
 
 logger = logging.getLogger(__name__)
-RANGE: Final = 1_000
+RANGE: Final = 1_000  # rows read in one query
 MEDIA_TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
-FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would run
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # first characters of cells that a spreadsheet runs as formulas
 COLUMNS: Final = AuditEventOut.__struct_encode_fields__
 
 
 def respond(request: HttpRequest, query: AuditExportQuery, principal: Principal) -> HttpResponseBase:
-    """Return a streamed response with the events that the query selects, the oldest first.
+    """Stream the events that the query selects, the oldest first.
 
-    The first piece is made before the response starts, so that a failure there still becomes an error response.
+    The first piece is read before the response starts, so that an error there becomes an error response.
     """
     headers = {
         "Content-Disposition": f'attachment; filename="audit-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.{query.format}"',
         "Cache-Control": "no-store",
         "X-Accel-Buffering": "no",
     }
-    kind = MEDIA_TYPES[query.format]
+    media_type = MEDIA_TYPES[query.format]
     if request.method == "HEAD":
-        return HttpResponse(content_type=kind, headers=headers)
+        return HttpResponse(content_type=media_type, headers=headers)
     pieces = _pieces(querysets.chosen(principal, query), query.format)
     first = next(pieces, b"")
     subject = "the export of the audit log"
     body = watched(itertools.chain([first], pieces), subject, request, logger)
-    return StreamingHttpResponse(body, content_type=kind, headers=headers)
+    return StreamingHttpResponse(body, content_type=media_type, headers=headers)
 
 
-def _pieces(events: Any, kind: str) -> Iterator[bytes]:
-    if kind == "csv":
-        yield _lines([COLUMNS])
+def _pieces(events: Any, file_format: str) -> Iterator[bytes]:
+    if file_format == "csv":
+        yield _csv([COLUMNS])
     for group in _groups(events):
-        if kind == "csv":
-            yield _lines([_cell(value) for value in msgspec.to_builtins(event).values()] for event in group)
+        if file_format == "csv":
+            yield _csv([_cell(value) for value in msgspec.to_builtins(event).values()] for event in group)
         else:
             yield msgspec.json.Encoder().encode_lines(group)
 
 
 def _groups(events: Any) -> Iterator[list[AuditEventOut]]:
-    after = UUID(int=0)
+    last_id = UUID(int=0)
     while True:
-        rows = list(events.filter(id__gt=after).order_by("id")[:RANGE])
+        rows = list(events.filter(id__gt=last_id).order_by("id")[:RANGE])
         release()
         if rows:
             yield [responses.event_out(row) for row in rows]
         if len(rows) < RANGE:
             return
-        after = rows[-1].id
+        last_id = rows[-1].id
 
 
-def _lines(rows: Iterable[Iterable[Any]]) -> bytes:
+def _csv(rows: Iterable[Iterable[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as a CSV cell, with an apostrophe before text that a spreadsheet would run as a formula."""
+    """Return a value as a CSV cell. An apostrophe keeps a spreadsheet from running text as a formula."""
     if isinstance(value, list):
         value = " ".join(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

@@ -18,7 +18,7 @@ from autotune.core.api.operations import SAFE_METHODS
 from autotune.core.connections import release
 from autotune.core.errors import Unavailable
 
-TOLD_BY_ITSELF: Final = {"invitation"}  # writes its own event, for the inviting organization
+SELF_AUDITED: Final = {"invitation"}  # pages that write their own event, for the inviting organization
 
 
 class AuditMiddleware:
@@ -32,7 +32,7 @@ class AuditMiddleware:
             return self.get_response(request)
         with current_call.at_hand(AuditedCall(request, trail.address_of(request))) as call:
             response = self.get_response(request)
-            if call.recorded != response.status_code and not _is_nobodys_look(call, response):
+            if call.recorded != response.status_code and not _is_anonymous_view(call, response):
                 _note(call, response)
         if response.streaming:
             release()  # the client reads it as slowly as it likes
@@ -46,7 +46,7 @@ class AuditMiddleware:
         if call is None or request.path.startswith(API_PREFIX) or person is None:
             return None
         match = request.resolver_match
-        if match is not None and match.url_name in TOLD_BY_ITSELF:
+        if match is not None and match.url_name in SELF_AUDITED:
             return None
         is_own = match is None or "admin" not in match.app_names
         call.organization_id = home_of(person, request) if is_own else request_subjects.owner_of(call)
@@ -82,8 +82,8 @@ def _code(response: HttpResponse) -> str:
     return str(getattr(response, "problem_code", "") or getattr(shape, "code", ""))[:64]
 
 
-def _is_nobodys_look(call: AuditedCall, response: HttpResponse) -> bool:
+def _is_anonymous_view(call: AuditedCall, response: HttpResponse) -> bool:
     """Return whether an anonymous person merely viewed a page, such as the login."""
     request = call.request
-    is_look = request.method in SAFE_METHODS and response.status_code < 400 and not call.action
-    return is_look and not request.path.startswith(API_PREFIX) and trail.person_of(request) is None
+    is_view = request.method in SAFE_METHODS and response.status_code < 400 and not call.action
+    return is_view and not request.path.startswith(API_PREFIX) and trail.person_of(request) is None

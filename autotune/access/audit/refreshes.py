@@ -27,8 +27,8 @@ def may_be(call: AuditedCall, response: HttpResponse) -> bool:
     request = call.request
     is_part = request.method == "GET" and request.headers.get("HX-Request") == "true"
     is_page = not request.path_info.startswith(API_PREFIX) and settings.SESSION_COOKIE_NAME in request.COOKIES
-    tells_more = call.action or call.object_id or call.objects_count is not None  # than its address does
-    return is_part and is_page and response.status_code < 400 and not tells_more and call.event is None
+    says_more = call.action or call.object_id or call.objects_count is not None  # than its address does
+    return is_part and is_page and response.status_code < 400 and not says_more and call.event is None
 
 
 def is_known(call: AuditedCall) -> bool:
@@ -53,4 +53,4 @@ def _key(call: AuditedCall) -> str:
     request = call.request
     session = request.COOKIES[settings.SESSION_COOKIE_NAME]
     identity = "\n".join((session, str(call.organization_id), request.get_full_path()))
-    return f"audit:look:{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"
+    return f"audit:refresh:{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()}"

@@ -79,7 +79,7 @@ def warn_of_late(now: datetime) -> None:
 
 
 def _alone() -> bool:
-    """Return whether this process alone may seal until the transaction ends. The embedded engine has one writer."""
+    """Return whether only this process may seal until the transaction ends. The embedded engine has one writer."""
     if connection.vendor != "postgresql":
         return True
     with connection.cursor() as cursor:

@@ -83,9 +83,9 @@ def mail(invited: Membership, token: str) -> EmailMessage:
     return EmailMessage(f"Autotune: an invitation to {organization}", text, to=[invited.email])
 
 
-def stands(invited: Membership) -> bool:
-    """Return whether its sender could still send it: an invitation gives no rights that its sender has lost since."""
-    if invited.invited_by_id is None:  # made by the admin site or a command, or the person's account is gone
+def is_valid(invited: Membership) -> bool:
+    """Return whether its sender could still send it: an invitation gives no rights that its sender has lost."""
+    if invited.invited_by_id is None:  # created by the admin site or a command, or the person's account is gone
         return False
     memberships = Membership.objects.select_related("organization", "role", "user").filter(
         user_id=invited.invited_by_id, user__is_active=True, organization__suspended=False

@@ -1,4 +1,4 @@
-"""The model of responses that are stored for requests with an `Idempotency-Key`."""
+"""The model of stored responses, which repeat the answer to a request with the same `Idempotency-Key`."""
 
 from django.db import models
 
@@ -8,13 +8,13 @@ from autotune.core.crypto.fields import EncryptedTextField
 
 
 class StoredAnswer(models.Model):
-    """The response to a POST with an `Idempotency-Key`, written in the transaction of its work (access/idempotency).
+    """The response to a POST with an `Idempotency-Key`, stored in the same transaction as its effects.
 
-    route          method and path
-    key_digest     SHA-256 of the key
-    request_digest keyed digest of the query and the bytes of the body
-    subject        the completion whose text is in the answer, so that its erasure erases the answer too; or the task,
-                   if the answer has the text of several completions
+    route           method and path
+    key_digest      SHA-256 of the key
+    request_digest  keyed digest of the query and the bytes of the body
+    subject         the completion whose text is in the response, or the task if it has the text of several completions;
+                    erasing that text erases the response too
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)

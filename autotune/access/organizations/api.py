@@ -1,4 +1,4 @@
-"""The API endpoints of organizations."""
+"""API endpoints that list, create, read and change organizations."""
 
 from uuid import UUID
 
@@ -22,8 +22,8 @@ class OrganizationsView(ApiView):
     )  # fmt: skip
     def get(self, request: Request, query: PageQuery) -> responses.OrganizationPage:
         organizations = lifecycle.readable(self.principal)
-        rows, pagination = page(organizations, query, ORDER, owner=self.principal.organization.pk)
-        return responses.OrganizationPage([responses.organization_out(row) for row in rows], pagination)
+        page_rows, pagination = page(organizations, query, ORDER, owner=self.principal.organization.pk)
+        return responses.OrganizationPage([responses.organization_out(row) for row in page_rows], pagination)
 
     @operation(
         summary="Create an organization (admins of the operating organization).", resource=RESOURCE, action="create",
@@ -48,5 +48,5 @@ class OrganizationDetailView(ApiView):
         errors=(409,),
     )  # fmt: skip
     def patch(self, request: Request, organization_id: UUID, body: OrganizationPatch) -> responses.OrganizationAnswer:
-        changed = lifecycle.change(self.principal, organization_id, body)
-        return responses.OrganizationAnswer(responses.organization_out(changed))
+        organization = lifecycle.change(self.principal, organization_id, body)
+        return responses.OrganizationAnswer(responses.organization_out(organization))

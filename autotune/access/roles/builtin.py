@@ -47,7 +47,7 @@ _TRAINING_DATA = ("exports", "preference_pairs", "rewards", "reward_endpoints")
 _EVALUATION = ("evaluations", "reports", "datasets", "experiments", "decks", "telemetry")
 _FEEDBACK = ("feedback", "calibration", "canary_sets")
 
-# Everybody has these for themselves alone, administrators too: nobody reads another person's notifications.
+# Everybody has these only for themselves, administrators too: nobody reads another person's notifications.
 _PERSONAL: Permissions = {
     **_may("own", (READ, UPDATE, DELETE), "notifications"),
     **_may("own", EVERYTHING, "views"),

@@ -51,10 +51,10 @@ def each(
             changed_rows.append(row)
     if changed_rows:
         _log(request, changed_rows, f"{done[:1].upper()}{done[1:]}.")
-    tell(model_admin, request, len(changed_rows), done, refusals)
+    report(model_admin, request, len(changed_rows), done, refusals)
 
 
-def tell(
+def report(
     model_admin: admin.ModelAdmin, request: HttpRequest, moved: int, done: str, refused: dict[str, list[str]]
 ) -> None:
     """Report how many rows were changed, and how many were refused and why."""

@@ -37,7 +37,7 @@ class FigureView:
 _FIGURES: Final[dict[str, AdminFigure]] = {}
 
 
-def tell(
+def register(
     label: str, model: type[Model], rows: Callable[[], QuerySet[Any]], filters: str, *, tone: str = "warn"
 ) -> None:
     """Add a figure to the first page."""

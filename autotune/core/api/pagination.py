@@ -121,7 +121,7 @@ def _total(queryset: QuerySet, query: PageQuery) -> int:
 
 def _bearable(ordered: QuerySet, offset: int, limit: int, texts: Sequence[str]) -> int:
     """Return how many of the page's rows fit into a response: at least one, and usually `limit`."""
-    sizes = ordered.values_list(_octets(texts), flat=True)[offset : offset + limit]
+    sizes = ordered.values_list(_text_bytes(texts), flat=True)[offset : offset + limit]
     total = 0
     for taken, size in enumerate(sizes):
         total += size
@@ -130,14 +130,14 @@ def _bearable(ordered: QuerySet, offset: int, limit: int, texts: Sequence[str]) 
     return limit
 
 
-def _octets(texts: Sequence[str]) -> Any:
+def _text_bytes(texts: Sequence[str]) -> Any:
     sizes = [Coalesce(Length(name), 0) for name in texts]
     return sum(sizes[1:], sizes[0])
 
 
 def require_modest(rows: QuerySet, texts: Sequence[str]) -> None:
     """Raise Invalid `page_too_large` if the rows hold more bytes of text than a response should. Reads no text."""
-    total = rows.aggregate(byte_count=Sum(_octets(texts)))
+    total = rows.aggregate(byte_count=Sum(_text_bytes(texts)))
     if (total["byte_count"] or 0) > MAX_PAGE_BYTES:
         detail = f"these rows hold more than {MAX_PAGE_BYTES // 2**20} MiB of text; ask for fewer at a time."
         raise Invalid.field("?limit", "page_too_large", detail)

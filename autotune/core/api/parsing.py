@@ -189,7 +189,7 @@ def check_text(value: str, pointer: str, *, max_bytes: int) -> FieldError | None
     """Return an error if the UTF-8 text is longer than `max_bytes`."""
     if len(value) * 4 <= max_bytes or len(value.encode()) <= max_bytes:
         return None
-    return FieldError(pointer, "too_long", f"Longer than {max_bytes} bytes of UTF-8.")
+    return FieldError(pointer, "too_long", f"The text is too long: at most {max_bytes:,} bytes of UTF-8 are allowed.")
 
 
 def check_line(text: str, pointer: str) -> FieldError | None:

@@ -55,10 +55,10 @@ class EncryptedField(models.BinaryField):
         """Return the id to which this row's ciphertext is bound."""
         return getattr(instance, self.row)
 
-    def to_octets(self, value: Any) -> bytes:
+    def to_bytes(self, value: Any) -> bytes:
         raise TypeError("use EncryptedTextField or EncryptedJSONField")
 
-    def from_octets(self, octets: bytes) -> Any:
+    def from_bytes(self, plain: bytes) -> Any:
         raise TypeError("use EncryptedTextField or EncryptedJSONField")
 
     @property
@@ -67,17 +67,17 @@ class EncryptedField(models.BinaryField):
 
     def envelope(self, cipher: encryption.Cipher, row_id: Any, value: Any) -> Ciphertext | None:
         """Return the column's value for `value` in the row `row_id`; None stays None."""
-        return None if value is None else Ciphertext(cipher.encrypt(self.place, row_id, self.to_octets(value)))
+        return None if value is None else Ciphertext(cipher.encrypt(self.place, row_id, self.to_bytes(value)))
 
     def decrypt(self, row_id: Any, stored: bytes | memoryview | None) -> Any:
         """Decrypt the stored value of the row `row_id`.
 
         raises Undecryptable, after recording the damage (damage.py)
         """
-        octets = self.octets(row_id, stored)
-        return None if octets is None else self.from_octets(octets)
+        plain = self.decrypt_bytes(row_id, stored)
+        return None if plain is None else self.from_bytes(plain)
 
-    def octets(self, row_id: Any, stored: bytes | memoryview | None) -> bytes | None:
+    def decrypt_bytes(self, row_id: Any, stored: bytes | memoryview | None) -> bytes | None:
         """Decrypt the stored value to the bytes that were encrypted.
 
         raises Undecryptable, as `decrypt`
@@ -190,21 +190,21 @@ def encrypted(model: type[models.Model], name: str) -> EncryptedField:
 class EncryptedTextField(EncryptedField):
     """Text, encrypted as UTF-8."""
 
-    def to_octets(self, value: Any) -> bytes:
+    def to_bytes(self, value: Any) -> bytes:
         return str(value).encode()
 
-    def from_octets(self, octets: bytes) -> str:
-        return octets.decode()
+    def from_bytes(self, plain: bytes) -> str:
+        return plain.decode()
 
 
 class EncryptedJSONField(EncryptedField):
     """A JSON value, encrypted as its text. Member order is kept."""
 
-    def to_octets(self, value: Any) -> bytes:
+    def to_bytes(self, value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
-    def from_octets(self, octets: bytes) -> Any:
-        return json.loads(octets)
+    def from_bytes(self, plain: bytes) -> Any:
+        return json.loads(plain)
 
 
 class EncryptedNoteField(EncryptedTextField):

@@ -28,7 +28,7 @@ SETTLES_AFTER: Final = timedelta(hours=1)  # a process may have hung since it to
 LEASE: Final = timedelta(minutes=2)
 WINDOW: Final = 2_000  # rows read in one query
 AT_ONCE: Final = 200  # values rewritten in one transaction
-OCTETS_AT_ONCE: Final = 8 << 20
+BYTES_AT_ONCE: Final = 8 << 20
 SHARE_S: Final = 5.0  # of the ten seconds between two calls of beat
 
 
@@ -135,7 +135,7 @@ class _Pass:
         if row.cursor:
             rest = rest.filter(pk__gt=self._field.model._meta.pk.to_python(row.cursor))
         length = Func(F(self._field.name), function="length", output_field=IntegerField())
-        window_rows = list(rest.values_list("pk", _octets(self._field.name, 2, 16), length)[:WINDOW])
+        window_rows = list(rest.values_list("pk", _envelope_part(self._field.name, 2, 16), length)[:WINDOW])
         values_with_keys = [(pk, bytes(key), size) for pk, key, size in window_rows if key is not None]
         stale_values = [(pk, size) for pk, key, size in values_with_keys if key in self._retired]
         for key in {key for _, key, _ in values_with_keys} & self._retired.keys():  # made before rows are locked
@@ -166,7 +166,9 @@ class _Pass:
                 self._row.unreadable += 1
                 continue
             new = encryption.cipher_of(old.scope, old.period).encrypt(place, row_id, text)
-            as_read = self._rows.alias(head=_octets(name, 1, HEADER_BYTES)).filter(pk=pk, head=stored[:HEADER_BYTES])
+            as_read = self._rows.alias(head=_envelope_part(name, 1, HEADER_BYTES)).filter(
+                pk=pk, head=stored[:HEADER_BYTES]
+            )
             self._row.rewritten += as_read.update(**{name: Ciphertext(new)})
 
     def _end(self) -> None:
@@ -196,7 +198,7 @@ class _Pass:
         Reencryption.objects.filter(pk=self._row.pk, leased_until=self._lease).update(leased_until=None)
 
 
-def _octets(name: str, first: int, count: int) -> Func:
+def _envelope_part(name: str, first: int, count: int) -> Func:
     """Return a part of an envelope, so that the rest is not fetched."""
     return Func(
         F(name), function="substr", template=f"%(function)s(%(expressions)s, {first}, {count})",
@@ -205,14 +207,14 @@ def _octets(name: str, first: int, count: int) -> Func:
 
 
 def _groups(stale_values: Sequence[tuple[Any, int]]) -> Iterable[list[Any]]:
-    """Yield primary keys in groups of at most AT_ONCE values and OCTETS_AT_ONCE bytes."""
+    """Yield primary keys in groups of at most AT_ONCE values and BYTES_AT_ONCE bytes."""
     group: list[Any] = []
-    octets = 0
+    group_bytes = 0
     for pk, size in stale_values:
-        if group and (len(group) >= AT_ONCE or octets + size > OCTETS_AT_ONCE):
+        if group and (len(group) >= AT_ONCE or group_bytes + size > BYTES_AT_ONCE):
             yield group
-            group, octets = [], 0
+            group, group_bytes = [], 0
         group.append(pk)
-        octets += size
+        group_bytes += size
     if group:
         yield group

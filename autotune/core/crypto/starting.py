@@ -21,7 +21,7 @@ from autotune.core.crypto import keychecks
 
 logger = logging.getLogger(__name__)
 EXIT_STATUS: Final = 3  # gunicorn ends as a whole if one of its workers exits with this
-LOOK_EVERY_S: Final = 2.0
+CHECK_EVERY_S: Final = 2.0
 
 
 def require_master_keys(process: str) -> None:
@@ -45,7 +45,7 @@ class _LaterCheck(BackgroundLoop):
     def _check(self) -> float:
         if _is_answered(self._process, os._exit):
             self.stop()
-        return LOOK_EVERY_S
+        return CHECK_EVERY_S
 
 
 def _is_answered(process: str, end: Callable[[int], object]) -> bool:

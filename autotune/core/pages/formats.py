@@ -62,7 +62,7 @@ def percent(share: float | None, places: int = 1) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
-def octets(count: int | None) -> str:
+def byte_size(count: int | None) -> str:
     """Format a number of bytes as `1.2 MiB`; a dash for None."""
     if count is None:
         return "–"

@@ -11,7 +11,7 @@ import psycopg
 logger = logging.getLogger(__name__)
 RETRY_S: Final = 0.25  # between two attempts to connect while the database is away, by one thread of each process
 PATIENCE_S: Final = 1.0  # a request waits this long for a database that has just gone: a restart takes no longer
-LOOK_S: Final = 0.8  # a database that does not accept a connection in this time counts as away
+CONNECT_S: Final = 0.8  # a database that does not accept a connection in this time counts as away
 REPORT_EVERY_S: Final = 60.0  # lines in the log while it is away
 FULL: Final = ("too many", "connection slots are reserved", "no more connections")  # texts of PostgreSQL and PgBouncer
 
@@ -76,7 +76,7 @@ class DatabaseOutage:
         if not self._returned.wait(max(0.0, left_s)):
             raise DatabaseAway("the database is away")
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Whether the database accepts connections in time. If not, start the outage. Threads share one attempt."""
         with self._lock:
             attempt = self._attempt
@@ -104,10 +104,10 @@ class DatabaseOutage:
 
 
 class _Attempt(threading.Thread):
-    """One attempt to connect, for which several threads may wait: none of them longer than LOOK_S."""
+    """One attempt to connect, for which several threads may wait: none of them longer than CONNECT_S."""
 
     def __init__(self, connect: Callable[[], psycopg.Connection]) -> None:
-        super().__init__(name="database-look", daemon=True)
+        super().__init__(name="database-check", daemon=True)
         self._connect = connect
         self._started_at = time.monotonic()
         self._done = threading.Event()
@@ -115,7 +115,7 @@ class _Attempt(threading.Thread):
 
     @property
     def is_old(self) -> bool:
-        return time.monotonic() - self._started_at > LOOK_S
+        return time.monotonic() - self._started_at > CONNECT_S
 
     def run(self) -> None:
         self._fault = _fault_of(self._connect)
@@ -123,8 +123,8 @@ class _Attempt(threading.Thread):
 
     def fault(self) -> str:
         """Why the attempt failed; '' if the database answers."""
-        if not self._done.wait(max(0.0, self._started_at + LOOK_S - time.monotonic())):
-            return f"it accepts no connection within {LOOK_S} s"
+        if not self._done.wait(max(0.0, self._started_at + CONNECT_S - time.monotonic())):
+            return f"it accepts no connection within {CONNECT_S} s"
         return self._fault
 
 

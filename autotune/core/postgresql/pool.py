@@ -4,7 +4,7 @@ psycopg's pool hands out dead connections too. After a lost connection it retrie
 minutes, however soon the database is back. This pool differs:
 
 - A connection that was idle for a second, or since the last loss of any, must answer before the pool hands it out. For
-  a busy one the pool only looks at its socket, without a round trip.
+  a busy one the pool only checks its socket, without a round trip.
 - A connection to a read-only server or standby lives for a second, so that the pool notices a writable one.
 - If no connection is left and none can be opened, the database is away (`outage.py`): callers are refused at once, and
   one thread retries four times a second until it is back.
@@ -99,7 +99,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
         except PoolTimeout:
             if left_s <= NOTICE_S:
                 raise
-        if not self.outage.look():
+        if not self.outage.check():
             raise DatabaseAway("the database is away")
         return super().getconn(deadline - time.monotonic())
 
@@ -115,7 +115,7 @@ class ResilientPool(ConnectionPool[PooledConnection]):
             works = _answers(conn)
         except TimeoutError:
             works = False
-            if self.outage.look():  # the server is there, but this connection is dead: so will the others be
+            if self.outage.check():  # the server is there, but this connection is dead: so will the others be
                 self.drain()
         if not works:
             self._lost_at = time.monotonic()

@@ -1,17 +1,17 @@
-"""Places in a parsed value: its nodes in document order, and the JSON pointers of them."""
+"""Walk the nodes of a parsed JSON value, and make the JSON pointers that name them in errors."""
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-MAX_POINTER: Final = 400  # characters; a longer pointer ends at the last parent that fits
+MAX_POINTER: Final = 400  # characters; a longer pointer is cut after the last parent that fits
 CONTAINERS: Final = (dict, list)
-UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
-NodePath = tuple[Any, Any] | None
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")  # PostgreSQL stores neither NUL nor lone surrogates
+NodePath = tuple[Any, Any] | None  # (path of the parent, key or index); None for the root
 
 
 def walk(root: Any) -> Iterator[tuple[Any, int, NodePath]]:
-    """Every node in document order with its depth (1 for the root) and its path, a linked list from the leaf up."""
+    """Yield every node in document order, with its depth (1 for the root) and its path."""
     stack: list[tuple[Any, int, NodePath]] = [(root, 1, None)]
     while stack:
         entry = stack.pop()
@@ -24,7 +24,7 @@ def walk(root: Any) -> Iterator[tuple[Any, int, NodePath]]:
 
 
 def pointer_of(path: NodePath, prefix: str = "") -> str:
-    """The JSON pointer of a path, cut at a parent when it grows too long. It must be text that can be stored."""
+    """Return the JSON pointer of a path, at most MAX_POINTER long. Characters that cannot be stored are replaced."""
     parts: list[str] = []
     while path is not None:
         path, key = path
@@ -38,5 +38,5 @@ def pointer_of(path: NodePath, prefix: str = "") -> str:
 
 
 def find_pointer(root: Any, is_match: Callable[[Any, int], bool], prefix: str) -> str:
-    """The JSON pointer of the first node that matches by value and depth; the prefix if none does."""
+    """Return the JSON pointer of the first node for which `is_match(node, depth)` is true; else the prefix."""
     return next((pointer_of(path, prefix) for node, depth, path in walk(root) if is_match(node, depth)), prefix)

@@ -10,7 +10,7 @@ for tag in (badges.icon, badges.when, badges.dated, badges.status, badges.unread
     register.simple_tag(tag)
 
 for format_filter in (
-    *(formats.ago, formats.duration, formats.number, formats.score, formats.percent, formats.octets),
+    *(formats.ago, formats.duration, formats.number, formats.score, formats.percent, formats.byte_size),
     *(formats.public_id, formats.brief, formats.words, formats.pretty_json, badges.tone),
 ):
     register.filter(format_filter.__name__, format_filter)

@@ -12,7 +12,7 @@ from autotune.site.local.supervisor import SupervisorError
 
 GRADER_NAME = "Demo grader"
 TASK_NAME = "Demo task"
-LOOK_S = 5.0  # interval at which a wait checks that the processes are alive
+CHECK_EVERY_S = 5.0  # interval at which a wait checks that the processes are alive
 CAPABILITIES = Capabilities(
     max_batch_size=50, supports_dimensions=True, supports_explanations=True, supports_async=False, avg_latency_ms=5
 )
@@ -103,7 +103,7 @@ def wait(
 
     while pending:
         try:
-            finished = client.completions.wait_for_scores(pending, timeout_s=LOOK_S, on_progress=show)
+            finished = client.completions.wait_for_scores(pending, timeout_s=CHECK_EVERY_S, on_progress=show)
             pending = []
         except WaitTimeout as late:
             finished, pending = late.finished, list(late.pending)

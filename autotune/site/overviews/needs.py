@@ -17,7 +17,7 @@ from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.pages.formats import ago
 from autotune.site.overviews import links, scored
-from autotune.site.overviews.standing import GraderState
+from autotune.site.overviews.grader_states import GraderState
 from autotune.site.status import moving
 from autotune.webhooks.models import Event, Webhook
 from autotune.webhooks.states import WebhookStatus

@@ -1,6 +1,6 @@
 """Read scores step by step, at a cost that hardly grows with their number.
 
-The primary key's index alone counts the scores of each step. Means cover only the newest NEWEST scores of a step.
+Counting the scores of each step needs only the primary key's index. Means cover the newest NEWEST scores of a step.
 """
 
 from collections.abc import Iterable, Sequence

@@ -10,16 +10,16 @@ from django.utils import timezone
 from autotune.access import policy
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.site.overviews import counted, needs, newest, periods, queue, scored, standing, steps
+from autotune.site.overviews import counted, grader_states, needs, newest, periods, queue, scored, steps
+from autotune.site.overviews.grader_states import GraderState
 from autotune.site.overviews.periods import OverviewPeriod
-from autotune.site.overviews.standing import GraderState
 
 
 @page()
 def overview(request: PageRequest) -> HttpResponse:
     """Show what needs attention, and charts of throughput, latency and scores. htmx refreshes only the first part."""
     principal, now = request.principal, timezone.now()
-    graders = standing.of(principal)
+    graders = grader_states.of(principal)
     context: dict[str, Any] = {
         "title": "Overview",
         "now": now,
@@ -30,7 +30,7 @@ def overview(request: PageRequest) -> HttpResponse:
         period = periods.chosen(request.GET.get("period", ""))
         context |= {"period": period, "periods": periods.PERIODS, "steps": steps.of(principal, graders)}
         context |= _over_time(principal, graders, period, now)
-        context["begun"] = any(chart.svg for chart in context["charts"])
+        context["has_scores"] = any(chart.svg for chart in context["charts"])
     return render(request, "site/overviews/overview.html", context)
 
 
@@ -44,7 +44,7 @@ def _over_time(
     counters = counted.read([grader.pk for grader in graders], period, now)
     return {
         **_charts(principal, counters, bool(graders), period, now),
-        "graders": standing.rows(graders, counters, period, now),
+        "graders": grader_states.rows(graders, counters, period, now),
         "graders_in_all": len(graders),
     }
 

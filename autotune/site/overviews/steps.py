@@ -12,7 +12,7 @@ from autotune.access.principal import Principal
 from autotune.access.querysets import api_keys
 from autotune.core import ids
 from autotune.site.overviews import links
-from autotune.site.overviews.standing import GraderState
+from autotune.site.overviews.grader_states import GraderState
 from exports.models import Export
 from scores.models import Score
 from tasks.models import Completion, Task

@@ -47,9 +47,9 @@ class TimedSocket:
                     self._on_body = None
                 return piece
 
-    def sendall(self, octets: bytes) -> None:
+    def sendall(self, data: bytes) -> None:
         """raises ConnectionResetError once the client reads too slowly"""
-        rest = memoryview(octets)
+        rest = memoryview(data)
         while rest:
             try:
                 size = self._sock.send(rest, socket.MSG_DONTWAIT)

@@ -55,18 +55,18 @@ def text() -> bytes:
 
 class DatabaseFacts(Collector):
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        look = moving.look()
-        yield from _moving(moving.judged(look))
+        snapshot = moving.take_snapshot()
+        yield from _moving(moving.judged(snapshot))
         yield from _runs()
-        yield from _last_hour(look.scores.now - HOUR)
+        yield from _last_hour(snapshot.scores.now - HOUR)
         graders = Grader.objects.live().values_list("status").annotate(Count("pk")).order_by()
         yield _by("autotune_graders", "Graders that are not deleted.", "status", _all(GraderStatus.values, graders))
-        yield from _deliveries(look.scores.now - HOUR)
+        yield from _deliveries(snapshot.scores.now - HOUR)
         reviews = Review.objects.filter(status=ReviewStatus.OPEN).count()
         yield _one("autotune_reviews_open", "Open reviews: runs that wait for a person.", reviews)
         yield _endpoints()
         yield _damaged()
-        lost = audit.lost_since(look.scores.now - HOUR)
+        lost = audit.lost_since(snapshot.scores.now - HOUR)
         yield _one("autotune_audit_lost_last_hour", "Events of reads that could not be written in the last hour.", lost)
 
 

@@ -21,7 +21,7 @@ MAX_EXPIRED: Final = timedelta(seconds=30)
 MAX_OUTBOX_LAG: Final = timedelta(seconds=60)
 MAX_ERASING_STILL: Final = timedelta(minutes=5)  # beat runs the job every minute, and a batch takes seconds
 MAX_UNSEALED: Final = sealing.LATE
-LOOK_AGAIN_S = 3.0  # a run that was only just woken is taken by then
+READ_AGAIN_AFTER_S = 3.0  # a run that was only just woken is taken by then
 
 
 class Moving(ApiStruct):
@@ -52,29 +52,29 @@ class WorkSnapshot:
 def state() -> Moving:
     """Return the answer of `/moving`, even if the database does not answer."""
     try:
-        return judged(look())
+        return judged(take_snapshot())
     except DatabaseError:
         fault = "The database does not answer."
     return Moving("failed", [ReadinessCheck("database", "failed", fault)], None, None, None, None, None)
 
 
-def look() -> WorkSnapshot:
-    """Read the current facts. Queues that seem to stand still are read twice."""
-    facts = stalls.look()
+def take_snapshot() -> WorkSnapshot:
+    """Read the current facts. Queues that seem to make no progress are read twice."""
+    facts = stalls.read()
     if facts.still:
         release()
-        time.sleep(LOOK_AGAIN_S)
-        again = stalls.look()
+        time.sleep(READ_AGAIN_AFTER_S)
+        again = stalls.read()
         facts = replace(again, still=facts.still & again.still)
     oldest = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("created_at", flat=True).first()
     return WorkSnapshot(facts, oldest, sealing.oldest_unsealed())
 
 
-def judged(look: WorkSnapshot) -> Moving:
+def judged(snapshot: WorkSnapshot) -> Moving:
     """Return the result of each check of the facts."""
-    facts = look.scores
+    facts = snapshot.scores
     checks = [
-        *(_sweep(facts), _due(facts), _leases(facts), _outbox(look), _audit(look)),
+        *(_sweep(facts), _due(facts), _leases(facts), _outbox(snapshot), _audit(snapshot)),
         *(_erasures(facts), _retention(facts)),
     ]
     return Moving(
@@ -82,9 +82,9 @@ def judged(look: WorkSnapshot) -> Moving:
         checks=checks,
         oldest_due_age_s=_age_s(facts.oldest_due, facts.now),
         expired_leases=facts.expired_leases,
-        outbox_lag_s=_age_s(look.oldest_event, facts.now),
+        outbox_lag_s=_age_s(snapshot.oldest_event, facts.now),
         last_sweep_age_s=_age_s(facts.last_sweep, facts.now),
-        audit_lag_s=_age_s(look.oldest_unsealed, facts.now),
+        audit_lag_s=_age_s(snapshot.oldest_unsealed, facts.now),
     )
 
 
@@ -107,13 +107,13 @@ def _leases(facts: DueWork) -> ReadinessCheck:
     return _check("leases", "Runs of lost workers are not returned. Check that a worker runs." if late else "")
 
 
-def _outbox(look: WorkSnapshot) -> ReadinessCheck:
-    late = _longer(look.oldest_event, look.scores.now, MAX_OUTBOX_LAG)
+def _outbox(snapshot: WorkSnapshot) -> ReadinessCheck:
+    late = _longer(snapshot.oldest_event, snapshot.scores.now, MAX_OUTBOX_LAG)
     return _check("outbox", "Events wait too long for delivery. Check that a worker runs." if late else "")
 
 
-def _audit(look: WorkSnapshot) -> ReadinessCheck:
-    late = _longer(look.oldest_unsealed, look.scores.now, MAX_UNSEALED)
+def _audit(snapshot: WorkSnapshot) -> ReadinessCheck:
+    late = _longer(snapshot.oldest_unsealed, snapshot.scores.now, MAX_UNSEALED)
     return _check("audit", "Events of the audit log are not sealed. Check that a worker runs." if late else "")
 
 

@@ -44,18 +44,18 @@ class Pump:
         self._out: dict[UUID, DeliveryTry] = {}
         self._outcomes: list[DeliveryOutcome] = []
         self._since = 0.0  # time of the oldest outcome that is not saved
-        self._looks = 0
+        self._passes = 0
 
     def run_pass(self, stopping: threading.Event) -> None:
         """Start what is due, and receive outcomes for a while. Return early if `stopping` is set."""
-        self._wait(0.0 if self._look() else EVERY_S, stopping)
+        self._wait(0.0 if self._start_due() else EVERY_S, stopping)
 
     def drain(self, limit_s: float = 30.0) -> None:
         """Run until nothing is due and nothing is in flight, or until `limit_s` has passed."""
         end = time.monotonic() + limit_s
         never = threading.Event()
         try:
-            while time.monotonic() < end and (self._look() or self._out or self._outcomes):
+            while time.monotonic() < end and (self._start_due() or self._out or self._outcomes):
                 self._wait(GROUP_S if self._out or self._outcomes else 0.0, never)
         finally:
             self.close()
@@ -75,11 +75,11 @@ class Pump:
             self._engine.close()
             connections.release()
 
-    def _look(self) -> bool:
+    def _start_due(self) -> bool:
         """Fan out a group of events, and start due tries. Return whether there is probably more to do."""
-        if self._looks % PARK_EVERY == 0:
-            endpoints.park_overlooked()
-        self._looks += 1
+        if self._passes % PARK_EVERY == 0:
+            endpoints.park_remaining()
+        self._passes += 1
         waiting = Event.objects.filter(fanned_out_at=None).order_by("pk").values_list("pk", flat=True)
         # Ordered as its index: EXISTS may read all events if the statistics are from a moment with many due.
         fanned = fanout.fan_out() if waiting.first() else 0

@@ -159,4 +159,4 @@ def _store(events: Sequence[Event], bodies: Mapping[UUID, bytes], now: datetime)
         else:
             moment = Event._meta.get_field("fanned_out_at").get_db_prep_save(now, connection)
             rows = zip(sealed, events, strict=True)
-            cursor.executemany(_MARK, [(octets, moment, event.pk.hex) for octets, event in rows])
+            cursor.executemany(_MARK, [(ciphertext, moment, event.pk.hex) for ciphertext, event in rows])

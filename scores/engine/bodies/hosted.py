@@ -1,7 +1,7 @@
-"""The body that judges in child processes, for hosted graders.
+"""The body for hosted graders, which judge in child processes.
 
-Each item has its own time limit (the grader's `timeoutMs`). An item that takes too long, takes too much memory or ends
-its child fails alone: the other items of the call continue in another child.
+Each item has its own time limit (the grader's `timeoutMs`). If an item takes too long, uses too much memory or ends its
+child, only that item fails: another child judges the other items of the call.
 """
 
 import time
@@ -26,7 +26,7 @@ CPU_FACTOR: Final = 4.0  # CPU seconds for each second of the time limit: librar
 
 @dataclass(slots=True)
 class _Open:
-    """A call that has begun. `items`: those without a result, in order; the child works on the first."""
+    """A call in progress. `items` are those without a result, in order; the child works on the first."""
 
     open_call: OpenCall
     judge: Judge
@@ -40,7 +40,7 @@ class _Open:
         self.results[self.items.popleft().completion_id] = result
 
     def limit_s(self) -> float:
-        """Seconds after which the child's present step has taken too long."""
+        """The time limit of the child's current step in seconds: to start, or to judge an item."""
         return self.timeout_s if self.child is not None and self.child.is_ready else children.BOOT_S
 
 
@@ -85,13 +85,13 @@ class HostedBody:
         return self._judges[version_id]
 
     def send(self) -> None:
-        """See Body. Calls without a child wait in order: the drains of this process share the children."""
+        """See Body. The drains of this process share the children, so calls wait in order until one is free."""
         for call in self._open:
             if call.child is None and not self._start(call):
                 return
 
     def _start(self, call: _Open) -> bool:
-        """Give the call a child. Return False if none is free."""
+        """Start the call in a child. Return False if none is free."""
         child = self._children.borrow()
         if child is None:
             return False
@@ -108,17 +108,17 @@ class HostedBody:
         yield from self._close_done()
 
     def _receive(self, patience_s: float) -> None:
-        """Take the replies that arrive within `patience_s`, and end what takes too long."""
+        """Read the replies that arrive within `patience_s`, and end the children that take too long."""
         working = {call.child: call for call in self._open if call.child is not None}
         for child in children.wait(list(working), patience_s):
-            self._take_replies(working[child], child)
+            self._read_replies(working[child], child)
         now = time.monotonic()
         for call in self._open:
             if call.items and call.child is not None and now - call.child.since > call.limit_s():
-                self._lose(call, failures.timeout(call.timeout_s))
+                self._fail_item(call, failures.timeout(call.timeout_s))
 
     def _close_done(self) -> list[CallEnd]:
-        """Remove the calls that have all results, return their children, and return their ends."""
+        """Remove the calls that have all results, release their children, and return their ends."""
         done = [call for call in self._open if not call.items]
         self._open = [call for call in self._open if call.items]
         for call in done:
@@ -127,33 +127,33 @@ class HostedBody:
         now = time.monotonic()
         return [CallEnd(call.open_call, call.results, (now - call.started) * 1000, self.batched) for call in done]
 
-    def _take_replies(self, call: _Open, child: Child) -> None:
+    def _read_replies(self, call: _Open, child: Child) -> None:
         while call.items and child.pipe.poll():
             was_ready = child.is_ready
             reply = child.reply()
             if reply is None:
-                self._lose(call, failures.DIED)
+                self._fail_item(call, failures.DIED)
                 return
             if not was_ready:
-                continue  # the child is ready for the first item
+                continue  # the first reply only says that the child is ready
             call.take(results.checked(reply, call.open_call.planned.options))
             if reply.is_last:
-                self._leave(call)
+                self._end_child(call)
                 return
 
-    def _lose(self, call: _Open, failure: Failure) -> None:
-        """End the call's child. The item that it worked on fails; if it never became ready, all items fail."""
+    def _fail_item(self, call: _Open, failure: Failure) -> None:
+        """End the call's child and fail the item that it judged. If the child never became ready, fail all items."""
         assert call.child is not None
         was_ready = call.child.is_ready
-        self._leave(call)
+        self._end_child(call)
         if was_ready:
             call.take(failure)
             return
         while call.items:
             call.take(failures.DIED)
 
-    def _leave(self, call: _Open) -> None:
-        """End the call's child; the next `send` gives the call another one if items are left."""
+    def _end_child(self, call: _Open) -> None:
+        """End the call's child. If items are left, the next `send` starts them in another child."""
         assert call.child is not None
         child, call.child = call.child, None
         self._children.discard(child)
@@ -169,8 +169,8 @@ class HostedBody:
             yield from (run for run, _ in call.open_call.planned.entries)
 
     def abandon(self) -> None:
-        """See Body. The children that still work are ended."""
+        """See Body. This ends the children that still work."""
         for call in self._open:
             if call.child is not None:
-                self._leave(call)
+                self._end_child(call)
         self._open.clear()

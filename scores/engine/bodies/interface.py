@@ -21,7 +21,7 @@ Result = Verdict | Failure | Acceptance
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call that has begun and has not ended.
+    """A call that has started and has not ended.
 
     version_id  the grader version that judges
     at          when it began
@@ -56,7 +56,7 @@ class Body(Protocol):
     """Judges the planned calls of one drain. Only the drain's thread uses it."""
 
     def __len__(self) -> int:
-        """The number of calls that have begun and not ended."""
+        """The number of calls that have started and not ended."""
 
     @property
     def batched(self) -> bool:
@@ -69,19 +69,19 @@ class Body(Protocol):
         """
 
     def can_judge(self, version_id: UUID | None) -> bool:
-        """Whether it judges as this version of the grader; None stands for the version that the grader has."""
+        """Whether it judges as this version of the grader; None means the version that the grader has."""
 
     def split(self, items: Sequence[GraderItem]) -> list[list[GraderItem]]:
         """Split the items of one call, in order, into groups that each fit into a call."""
 
     def begin(self, planned: PlannedCall, *, now: datetime, number: int, is_repeat: bool = False) -> None:
-        """Begin a call; the next `send` sends what has begun.
+        """Start a call; the next `send` sends it.
 
         is_repeat  the call repeats one for which `can_repeat` was true
         """
 
     def send(self) -> None:
-        """Send the calls that have begun since the last `send`."""
+        """Send the calls that have started since the last `send`."""
 
     def ends(self, patience_s: float) -> Iterator[CallEnd]:
         """Yield the calls that have ended; wait at most `patience_s` seconds for the first."""

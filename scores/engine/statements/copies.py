@@ -80,7 +80,7 @@ with incoming as (
     from due cross join lateral (select * from scores_reward o where o.completion_id = due.reuses offset 0) w
          cross join lateral (select source, held_out from tasks_completion where id = due.completion_id offset 0) c
     where due.panel_size = 1
-), told as (
+), announced as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
     from due where panel_size = 1 and {subscribed_sql(EventKind.SCORE_COMPLETED)}

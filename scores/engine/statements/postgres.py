@@ -88,7 +88,7 @@ with incoming as (
     on conflict (completion_id) do update
     set value = excluded.value, uncalibrated_value = null, confidence = excluded.confidence, used = 1, failed = 0,
         error_code = '', scored_at = excluded.scored_at
-), told as (
+), announced as (
     insert into webhooks_event (id, organization_id, kind, subject_id, created_at)
     select event_id, organization_id, '{EventKind.SCORE_COMPLETED}', completion_id, clock_timestamp()
     from sourced
@@ -96,7 +96,7 @@ with incoming as (
         and {subscribed_sql(EventKind.SCORE_COMPLETED, "sourced")}
 )
 select run_id from moved
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 
 
 def _failing(condition: str, has_lease: str) -> str:
@@ -117,7 +117,7 @@ set status = '{{to}}', {{changes}}, leased_until = null, error_code = due.code, 
     error_repeats = due.repeats, failures = failures + (due.repeats > 0)::int, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
 returning r.id, r.completion_id, r.task_id, r.organization_id, r.purpose, r.error_code
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 _FAIL = _END_ATTEMPTS.format(
     due=_failing(transitions.condition(RunStatus.FAILED), waits.failable()),
     to=RunStatus.FAILED.value,
@@ -139,7 +139,7 @@ with incoming as (
 update scores_workflowrun r
 set status = '{{to}}', waits_for = due.waits_for, wake_at = due.until, leased_until = null, {_STEPS}
 from due where r.id = any(array(select run_id from due)) and r.id = due.run_id
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 _REST = _PAUSE.format(to=RunStatus.SLEEPING.value)
 _WAIT = _PAUSE.format(to=RunStatus.WAITING.value)
 

@@ -54,7 +54,7 @@ def _openrlhf(url: str) -> TrainerRecipe:
 def _slime(url: str) -> TrainerRecipe:
     return TrainerRecipe(
         "slime",
-        "slime waits 120 s and tries ten times. With --reward-key, `state` in the answer says why a number stands in.",
+        "slime waits 120 s and tries ten times. With --reward-key, `state` in the answer says why there is no score.",
         [
             ("Flags", f'--rm-type remote_rm --rm-url "{url}"'),
             (

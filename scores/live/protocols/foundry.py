@@ -55,7 +55,7 @@ def _response(sample: dict[str, Any]) -> tuple[str | None, list[Any]]:
     if sample.get("output_json"):
         return _json(sample["output_json"]), calls
     if not message and "output_text" not in sample and not sample.get("choices"):
-        raise Invalid.field("/sample", "missing_field", "give one of output_text, choices and output_json.")
+        raise Invalid.field("/sample", "missing_field", "must have one of output_text, choices and output_json.")
     has_empty_text = bool(texts) if message else isinstance(output, str)  # an empty text that was sent as text
     if has_empty_text and not calls and not message.get("refusal") and not _has_other_parts(message):
         return "", calls

@@ -67,7 +67,7 @@ def _opened(text: str) -> str:
 
 def _texts(members: dict[str, Any], name: str) -> list[str]:
     if name not in members:
-        raise Invalid.field(f"/{name}", "missing_field", "give a list of strings.")
+        raise Invalid.field(f"/{name}", "missing_field", "is required: a list of strings.")
     values = members[name]
     if not isinstance(values, list):
         raise Invalid.field(f"/{name}", "wrong_type", "must be a list of strings.")

@@ -68,14 +68,14 @@ def the_object(body: Any) -> dict[str, Any]:
 def the_member(body: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a member; raises Invalid unless it is an object."""
     if not isinstance(body.get(name), dict):
-        raise Invalid.field(f"/{name}", "wrong_type" if name in body else "missing_field", "give an object.")
+        raise Invalid.field(f"/{name}", "wrong_type" if name in body else "missing_field", "must be an object.")
     return body[name]
 
 
 def the_text(body: dict[str, Any], name: str) -> str:
     """Return a member; raises Invalid unless it is a string."""
     if name not in body:
-        raise Invalid.field(f"/{name}", "missing_field", "give a string.")
+        raise Invalid.field(f"/{name}", "missing_field", "is required: a string.")
     if not isinstance(body[name], str):
         raise Invalid.field(f"/{name}", "wrong_type", "must be a string.")
     return body[name]

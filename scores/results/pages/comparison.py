@@ -45,7 +45,7 @@ class Sibling:
     """Another completion of the same prompt."""
 
     completion: Completion
-    standing: CompletionState
+    state: CompletionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ def siblings(principal: Principal, row: Completion, readable: CompletionQuerySet
     same_prompt = readable.for_readers().filter(task_id=row.task_id, prompt_digest=bytes(row.prompt_digest))
     others = list(completion_filters.textless(same_prompt).exclude(pk=row.pk).order_by("-id")[:OFFERED])
     shared = frozenset(other.pk for other in others if sharing.is_only_shared(other, principal))
-    standings = completion_filters.standings(others, shared=shared)
-    return [Sibling(other, standings[other.pk]) for other in others]
+    states = completion_filters.states_of(others, shared=shared)
+    return [Sibling(other, states[other.pk]) for other in others]
 
 
 def why_not(left: Completion, right: Completion) -> str:

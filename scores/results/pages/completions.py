@@ -39,7 +39,7 @@ class CompletionListRow:
 
     completion: Completion
     task: NamedObject
-    standing: CompletionState
+    state: CompletionState
     texts: tuple[str, str] | None
     shared: bool
 
@@ -74,12 +74,10 @@ def list_rows(completions: list[Completion], principal: Principal) -> list[Compl
     shared = frozenset(row.pk for row in completions if sharing.is_only_shared(row, principal))
     completion_ids = [row.pk for row in completions]
     names = ObjectNames.of(principal, tasks=(row.task_id for row in completions))
-    standings = completion_filters.standings(completions, shared=shared)
+    states = completion_filters.states_of(completions, shared=shared)
     texts = completion_filters.excerpts(completion_ids)
     return [
-        CompletionListRow(
-            row, names.task(row.task_id), standings[row.pk], _beginning(texts.get(row.pk)), row.pk in shared
-        )
+        CompletionListRow(row, names.task(row.task_id), states[row.pk], _beginning(texts.get(row.pk)), row.pk in shared)
         for row in completions
     ]
 

@@ -1,6 +1,6 @@
 // The review queue: one review after the other. The next review is claimed and rendered in advance. However long the
 // session is, at most three are in memory: the shown one, the next one, and the one whose decision can be undone.
-import { attach as attachForm, keep, read, setValue, standing } from "./form.js";
+import { attach as attachForm, keep, read, setValue, presentValue } from "./form.js";
 import { attach as attachKeys } from "./keys.js";
 import { show as showKept } from "./kept.js";
 import { Outbox } from "./outbox.js";
@@ -9,7 +9,7 @@ import { forgetOld, keptBy } from "./store.js";
 
 const RENEW_MS = 4 * 60_000; // a claim lasts 15 minutes
 const IDLE_MS = 10 * 60_000; // the claim of a longer idle reviewer expires
-const LOOK_MS = 15_000;
+const RENEW_MS = 15_000;
 const AGAIN_MS = 4_000;
 const MOST_SKIPPED = 1_000;
 
@@ -35,7 +35,7 @@ class Desk {
       person: this.person,
       token: this.token,
       base: this.base,
-      tell: (...told) => this.told(...told),
+      report: (...result) => this.reportResult(...result),
     });
     this.counts = {
       sitting: remembered(this.person),
@@ -69,7 +69,7 @@ class Desk {
     attachKeys(this.root, dialog, {
       set: (value) => this.withForm((form) => setValue(form, value)),
       step: (by) =>
-        this.withForm((form) => setValue(form, Math.round((standing(this.current, form) + by) * 100) / 100)),
+        this.withForm((form) => setValue(form, Math.round((presentValue(this.current, form) + by) * 100) / 100)),
       approve: () => this.decide(true),
       reject: () => this.decide(false),
       skip: () => this.skip(),
@@ -99,7 +99,7 @@ class Desk {
     window.addEventListener("pageshow", (event) => {
       if (event.persisted) location.reload();
     });
-    setInterval(() => this.renew(), LOOK_MS);
+    setInterval(() => this.renew(), RENEW_MS);
   }
 
   // --- the reviewer's actions ----------------------------------------------------------------------------------------
@@ -212,10 +212,10 @@ class Desk {
         return this.arrived(reply.data, this.counts.sitting - before);
       }
       if (reply.kind !== "away") {
-        this.told(reply.kind, "", reply.data);
+        this.reportResult(reply.kind, "", reply.data);
         return null;
       }
-      this.told("away");
+      this.reportResult("away");
       await new Promise((go) => setTimeout(go, AGAIN_MS));
     }
   }
@@ -268,7 +268,7 @@ class Desk {
     if (reply.kind === "refused") this.lost(item, reply.data.detail);
     else if (reply.kind !== "ok") {
       item.claimedAt = before;
-      this.told(reply.kind);
+      this.reportResult(reply.kind);
     }
   }
 
@@ -297,7 +297,7 @@ class Desk {
 
   // --- messages -------------------------------------------------------------------------------------------------------
 
-  told(kind, id = "", data = null) {
+  reportResult(kind, id = "", data = null) {
     this.ended = kind === "session" || kind === "page";
     if (kind === "sent") {
       if (!this.outbox.waiting) this.trouble("connection", "");

@@ -42,7 +42,7 @@ export function setValue(form, value) {
 }
 
 /** Return the present score: the reviewer's, or the grader's. */
-export function standing(item, form) {
+export function presentValue(item, form) {
   const { value } = read(form, true);
   return value ?? Number(item.dataset.preliminary);
 }

@@ -19,7 +19,7 @@ function begin() {
   const except = form ? [one.dataset.one] : [];
   const refresh = () => showKept(place, person, base, except);
   const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value;
-  if (token) new Outbox({ person, token, base, tell: refresh }).sendLeft();
+  if (token) new Outbox({ person, token, base, report: refresh }).sendLeft();
   refresh();
 }
 

@@ -9,9 +9,9 @@ export const HOLD_MS = 10_000;
 const AGAIN_MS = 5_000;
 
 export class Outbox {
-  /** tell(kind, id, data): called with the result: sent, refused, session, page, away. */
-  constructor({ person, token, base, tell, holdMs = HOLD_MS }) {
-    Object.assign(this, { token, base, tell, holdMs, held: null, sending: new Set() });
+  /** report(kind, id, data): called with the result: sent, refused, session, page, away. */
+  constructor({ person, token, base, report, holdMs = HOLD_MS }) {
+    Object.assign(this, { token, base, report, holdMs, held: null, sending: new Set() });
     this.store = keptBy(person, "held");
     this.drafts = keptBy(person, "draft");
   }
@@ -62,13 +62,13 @@ export class Outbox {
     if (reply.kind === "ok" || reply.data?.mine) {
       this.store.remove(id);
       this.drafts.remove(id);
-      this.tell("sent", id);
+      this.report("sent", id);
     } else if (reply.kind === "refused") {
       this.store.remove(id);
       this.drafts.set(id, { ...decision, refused: reply.data.detail });
-      this.tell("refused", id, reply.data);
+      this.report("refused", id, reply.data);
     } else {
-      this.tell(reply.kind, id);
+      this.report(reply.kind, id);
       if (reply.kind === "away") setTimeout(() => this.send(id), AGAIN_MS);
     }
   }

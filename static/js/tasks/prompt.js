@@ -11,7 +11,7 @@ export function attach(root) {
   const area = root.querySelector("textarea[name=prompt_template]");
   const samples = root.querySelector("[data-samples]");
   const preview = root.querySelector("[data-preview]");
-  const told = root.querySelector("[data-variables]");
+  const summary = root.querySelector("[data-variables]");
   const values = new Map();
   for (const input of samples.querySelectorAll("input")) values.set(input.dataset.sample, input.value);
   for (const button of root.querySelectorAll("[data-no-script]")) button.hidden = true;
@@ -26,7 +26,7 @@ export function attach(root) {
     marks.replaceChildren(...nodes(pieces(area.value)), document.createTextNode("\n"));
     marks.scrollTop = area.scrollTop;
     ask(samples, names, values);
-    tell(told, names, area.value);
+    summarize(summary, names, area.value);
     show();
   };
   area.addEventListener("input", read);
@@ -89,12 +89,12 @@ function made(name, value) {
   return field;
 }
 
-function tell(told, names, text) {
+function summarize(summary, names, text) {
   const none = text
     ? "No variables: every completion of this task has the same prompt, unless a submission has its own."
     : "";
-  const said = names.length ? `Variables: ${names.join(", ")}` : none;
-  if (told.textContent !== said) told.textContent = said;
+  const line = names.length ? `Variables: ${names.join(", ")}` : none;
+  if (summary.textContent !== line) summary.textContent = line;
 }
 
 function faint(text) {

@@ -38,7 +38,7 @@ def test_the_failure_is_logged_without_the_address(caplog, subject, name):
 
 @pytest.mark.usefixtures("refused")
 def test_a_mail_about_a_webhook_is_logged_with_its_subject(caplog):
-    webhook_mail.tell(ADDRESS, "x", "the text")
+    webhook_mail.send(ADDRESS, "x", "the text")
     assert caplog.messages[-1] == f"mail to {ADDRESS} not sent: x"
 
 

@@ -228,7 +228,7 @@ def test_of_several_errors_the_first_is_the_sentence_and_a_hundred_are_told():
 def test_text_is_measured_in_octets_of_utf_8():
     assert parsing.check_text("é" * 5, "/response", max_bytes=10) is None
     assert parsing.check_text("é" * 5, "/response", max_bytes=9) == FieldError(
-        "/response", "too_long", "Longer than 9 bytes of UTF-8."
+        "/response", "too_long", "The text is too long: at most 9 bytes of UTF-8 are allowed."
     )
     assert parsing.check_text("", "/response", max_bytes=0) is None
 

@@ -14,7 +14,7 @@ from django.db import OperationalError, transaction
 from django.test import Client
 
 from autotune.core import ids
-from autotune.core.crypto import damage, encryption, keychecks, keyproviders, mending, rotation, starting
+from autotune.core.crypto import damage, encryption, keychecks, keyproviders, repairs, rotation, starting
 from autotune.core.crypto.encryption import MasterKeyMissing, Undecryptable, place
 from autotune.core.models import DataKey, MasterKey
 from tests.core.test_settings import LONG, ROOT
@@ -152,9 +152,9 @@ def test_the_record_of_a_damaged_data_key_is_deleted_when_the_key_is_repaired(wr
     encryption.cipher_for(scope)
 
     assert damage.counts() == {("core_datakey", "wrapped"): 1}
-    assert mending.delete_repaired() == 0
+    assert repairs.delete_repaired() == 0
     DataKey.objects.filter(pk=key.pk).update(wrapped=key.wrapped)
-    assert mending.delete_repaired() == 1
+    assert repairs.delete_repaired() == 1
     assert damage.counts() == {}
 
 
@@ -214,7 +214,7 @@ def test_c32_with_the_database_away_a_process_starts_and_checks_when_it_is_back(
 
     exit_statuses = []
     monkeypatch.setattr(keychecks, "refusal", refusal)
-    monkeypatch.setattr(starting, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(starting, "CHECK_EVERY_S", 0.0)
     monkeypatch.setattr(starting.os, "_exit", exit_statuses.append)
     monkeypatch.setattr(threading.Thread, "start", threading.Thread.run)
     monkeypatch.setattr(starting, "ThreadPoolExecutor", InlineExecutor)

@@ -17,7 +17,7 @@ def told(results):
 
 
 def judge(state, results, *, now=1_000.0, drain_id="a", alone=True):
-    return circuit.judge(state, told(results), drain_id=drain_id, alone=alone, lease_s=LEASE_S, now=now)
+    return circuit.judge(state, told(results), drain_id=drain_id, sole=alone, lease_s=LEASE_S, now=now)
 
 
 def open_circuit(now=1_000.0):

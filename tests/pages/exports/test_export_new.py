@@ -131,7 +131,7 @@ def test_a_seed_counts_with_chance_alone(operator):
 
 def test_without_javascript_counting_leads_to_the_address_of_the_choices(operator, task):
     answer = operator.post(
-        "/exports/new", {"layout": "kto", "taskId": public("task", task), "minScore": "0.5", "look": "1"}
+        "/exports/new", {"layout": "kto", "taskId": public("task", task), "minScore": "0.5", "preview": "1"}
     )
     assert (answer.status_code, answer.url) == (
         302,
@@ -224,7 +224,7 @@ def test_the_trail_has_of_which_task_how_many_rows_were_shown(operator, task, sc
 
 def test_the_trail_has_a_form_that_was_sent_by_the_name_of_the_api(operator, task, scored):
     scored(3)
-    operator.post("/exports/new", {"taskId": public("task", task), "look": "1"})
+    operator.post("/exports/new", {"taskId": public("task", task), "preview": "1"})
     operator.post("/exports/new", {"minScore": "0.9", "maxScore": "0.2", "start": "1"})
     operator.post("/exports/new", {"taskId": public("task", task), "start": "1"})
     made = public("exp", Export.objects.get())

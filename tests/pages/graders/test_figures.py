@@ -109,12 +109,12 @@ def test_hostile_text_breaks_no_page(owner, grader, counted, pages):
 def test_the_part_that_refreshes_itself_comes_alone(owner, visitor, grader, pages, django_assert_max_num_queries):
     assert owner.get(pages.at("grader", grader)).status_code == 200  # and the data keys are made
     with django_assert_max_num_queries(20):
-        text = owner.get(pages.at("grader", grader), headers={"HX-Request": "true", "HX-Target": "standing"}).content
-    assert text.decode().lstrip().startswith('<section id="standing"')
+        text = owner.get(pages.at("grader", grader), headers={"HX-Request": "true", "HX-Target": "state"}).content
+    assert text.decode().lstrip().startswith('<section id="state"')
     assert b"Measured" not in text
     Grader.objects.update(visibility="listed")
-    other = visitor("training_operator").get(pages.at("grader", grader), headers={"HX-Target": "standing"})
-    assert b'id="standing"' not in other.content
+    other = visitor("training_operator").get(pages.at("grader", grader), headers={"HX-Target": "state"})
+    assert b'id="state"' not in other.content
 
 
 def test_an_admin_of_the_operating_organization_sees_whose_a_grader_is(visitor, operating, grader, pages):

@@ -79,7 +79,7 @@ def test_nothing_of_another_organization_is_counted(visitor):
     plenty.work(other.organization, other.user, scores=30, failed=9)
     answer = client.get("/")
     assert {card.value for card in answer.context["needs"].cards} == {0}
-    assert not answer.context["begun"]
+    assert not answer.context["has_scores"]
     assert "GSM8K" not in answer.content.decode()
 
 

@@ -119,4 +119,4 @@ def test_the_form_of_exports(client, task, query, count):
 def test_a_started_export_shows_its_sources(client, task):
     answer = client.post("/exports/new", {"source": "api,manual,telemetry", "layout": "records", "start": "1"})
     assert answer.status_code == 302, answer.content.decode()
-    assert ("source", "api, manual, telemetry") in client.get(answer.url).context["told"]
+    assert ("source", "api, manual, telemetry") in client.get(answer.url).context["selection"]

@@ -48,7 +48,7 @@ def test_a_final_run_is_not_live_and_shows_its_score(world):
     text = world.get(f"/workflow-runs/{score.run.public_id}").content.decode()
     assert "data-live" not in text
     assert "0.750" in text
-    assert "Cancel this run" not in text
+    assert "Cancel this workflow run" not in text
 
 
 def test_a_failed_run_says_what_to_change_and_is_retried(world):
@@ -75,7 +75,7 @@ def test_a_retry_of_what_has_not_failed_is_told(world):
 
 def test_an_unfinished_run_is_cancelled(world):
     run = RunFactory(completion__task=world.task)
-    assert "Cancel this run" in world.get(f"/workflow-runs/{run.public_id}").content.decode()
+    assert "Cancel this workflow run" in world.get(f"/workflow-runs/{run.public_id}").content.decode()
     world.post(f"/workflow-runs/{run.public_id}/cancel")
     run.refresh_from_db()
     assert (run.status, run.error_code) == ("failed", "cancelled")
@@ -94,7 +94,7 @@ def test_a_grader_owner_reads_and_no_more(visitor):
     review = ReviewFactory(run__completion__task=TaskFactory(name="Not theirs", graders=[mine]))
     text = owner.get(f"/workflow-runs/{review.run.public_id}").content.decode()
     assert "Not theirs" not in text
-    assert "Cancel this run" not in text
+    assert "Cancel this workflow run" not in text
     assert "/reviews/" not in text
 
 

@@ -58,7 +58,7 @@ def test_a_dead_letter_is_looked_at_and_tried_again(house, page, task):
     page.goto(f"/workflow-runs/failed?taskId={task}")
     expect(page.get_by_text("1 failed workflow run with 1 code")).to_be_visible()
     expect(page.get_by_text("no digits")).to_be_visible()
-    page.get_by_role("link", name="Open the last run").click()
+    page.get_by_role("link", name="Open the last workflow run").click()
     expect(page.get_by_role("heading", name="Timeline")).to_be_visible()
     run = page.url
     page.go_back()

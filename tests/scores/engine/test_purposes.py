@@ -171,13 +171,13 @@ def test_the_sweep_and_the_check_of_stalled_queues_see_background_work(make, gra
     (run,) = make(1, **background())
     assert sweep.due_graders(claims.database_now()) == [grader.pk]
     WorkflowRun.objects.update(created_at=claims.database_now() - 2 * stalls.STILL)
-    assert stalls.look().still == {(grader.pk, run.pk)}
+    assert stalls.read().still == {(grader.pk, run.pk)}
 
 
 def test_background_work_behind_scores_is_no_sign_of_a_stalled_queue(make, grader):
     make(1, **background())
     WorkflowRun.objects.update(created_at=claims.database_now() - 2 * stalls.STILL)
     (run,) = make(1)
-    facts = stalls.look()
+    facts = stalls.read()
     assert facts.still == frozenset()
     assert facts.oldest_due == run.created_at

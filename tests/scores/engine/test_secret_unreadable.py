@@ -130,7 +130,7 @@ def test_a_damaged_previous_secret_changes_nothing(task, grader, drain):
 
 def test_a_health_check_skips_the_grader_and_records_its_trouble(damaged, fake):
     good = GraderFactory(organization=damaged.organization, endpoint=fake.url)
-    assert reports.look([damaged, good]) == 1
+    assert reports.check([damaged, good]) == 1
     assert Grader.objects.get(pk=damaged.pk).troubles == [Trouble.SECRET]
     assert Grader.objects.get(pk=good.pk).troubles == []
     assert damage.counts() == {("graders_gradersecret", "secret"): 1}

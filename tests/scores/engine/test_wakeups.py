@@ -26,9 +26,9 @@ def messages():
 
 @pytest.fixture(autouse=True)
 def _no_mark():
-    wakeups.begun(GRADER)
+    wakeups.acknowledge(GRADER)
     yield
-    wakeups.begun(GRADER)
+    wakeups.acknowledge(GRADER)
 
 
 def mark():
@@ -47,7 +47,7 @@ def test_it_is_sent_after_the_commit_once_for_each_grader(db, messages, django_c
         wakeups.on_commit([GRADER, other, GRADER])
         assert messages.take() == []
     assert sorted(messages.take()) == [WAKE_UP, (wakeups.JOB, str(other))]
-    wakeups.begun(other)
+    wakeups.acknowledge(other)
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
@@ -82,7 +82,7 @@ def test_without_redis_each_is_sent(messages, settings):
     settings.REDIS_URL = ""
     for _ in range(3):
         wakeups.send(GRADER)
-    wakeups.begun(GRADER)
+    wakeups.acknowledge(GRADER)
     assert messages.take() == [WAKE_UP] * 3
 
 
@@ -93,7 +93,7 @@ def test_with_redis_away_each_is_sent(messages, settings, monkeypatch):
     began = time.monotonic()
     for _ in range(20):
         wakeups.send(GRADER)
-        wakeups.begun(GRADER)
+        wakeups.acknowledge(GRADER)
     assert messages.take() == [WAKE_UP] * 20
     assert time.monotonic() - began < 1.5
 
@@ -103,7 +103,7 @@ def test_one_that_is_queued_is_not_sent_again_until_a_drain_begins(messages):
     for _ in range(5):
         wakeups.send(GRADER)
     assert messages.take() == [WAKE_UP]
-    wakeups.begun(GRADER)
+    wakeups.acknowledge(GRADER)
     wakeups.send(GRADER)
     assert messages.take() == [WAKE_UP]
 
@@ -114,12 +114,12 @@ def test_graders_have_marks_of_their_own(messages):
     for grader_id in (GRADER, other):
         wakeups.send(grader_id)
     assert sorted(messages.take()) == [WAKE_UP, (wakeups.JOB, str(other))]
-    wakeups.begun(other)
+    wakeups.acknowledge(other)
 
 
 @pytest.mark.redis
 def test_the_mark_of_a_lost_message_ends_by_itself(messages):
     wakeups.send(GRADER)
     assert 0 < mark() <= wakeups.MARK_MS == 2_000
-    wakeups.begun(GRADER)
+    wakeups.acknowledge(GRADER)
     assert mark() < 0

@@ -238,15 +238,15 @@ def finished_without_reward(panel):
 def test_a_panel_that_was_overlooked_is_settled(db):
     panel = Panel(scoring=2)
     finished_without_reward(panel)
-    assert settling.settle_overlooked(settling.TaskFactsCache()) == 1
+    assert settling.settle_missed(settling.TaskFactsCache()) == 1
     assert reward() == (0.5, 0.9, 2, 0, "")
-    assert settling.settle_overlooked(settling.TaskFactsCache()) == 0
+    assert settling.settle_missed(settling.TaskFactsCache()) == 0
 
 
 def test_a_panel_at_work_is_not_overlooked(db):
     panel = Panel(scoring=2)
     panel.scored(0, panel.runs()[0])
-    assert settling.settle_overlooked(settling.TaskFactsCache()) == 0
+    assert settling.settle_missed(settling.TaskFactsCache()) == 0
     assert Reward.objects.count() == 0
 
 
@@ -255,7 +255,7 @@ def test_panels_at_work_do_not_hide_an_overlooked_one(db):
     for _ in range(3):
         panel.scored(0, panel.runs()[0])
     finished_without_reward(panel)
-    assert settling.settle_overlooked(settling.TaskFactsCache(), limit=1) == 1
+    assert settling.settle_missed(settling.TaskFactsCache(), limit=1) == 1
     assert reward()[2] == 2
 
 

@@ -80,11 +80,11 @@ def test_redis_that_is_away_fails_nothing(api, sent, monkeypatch, django_capture
 @pytest.mark.redis
 def test_a_wake_up_that_is_under_way_is_not_sent_again(sent):
     grader = GraderFactory()
-    wakeups.begun(grader.pk)
+    wakeups.acknowledge(grader.pk)
     wakeups.send(grader.pk)
     wakeups.send(grader.pk)
     assert len(sent) == 1
-    wakeups.begun(grader.pk)
+    wakeups.acknowledge(grader.pk)
     wakeups.send(grader.pk)
     assert len(sent) == 2
 
@@ -92,7 +92,7 @@ def test_a_wake_up_that_is_under_way_is_not_sent_again(sent):
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_a_wake_up_waits_for_the_outermost_commit(sent):
     grader = GraderFactory()
-    wakeups.begun(grader.pk)
+    wakeups.acknowledge(grader.pk)
     with transaction.atomic():
         with transaction.atomic():
             wakeups.on_commit([grader.pk, grader.pk])

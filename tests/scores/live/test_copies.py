@@ -334,7 +334,7 @@ class TestWhoMayAsk:
 
 class TestTheSweep:
     def test_it_takes_page_after_page(self, trainer, monkeypatch):
-        monkeypatch.setattr(copies, "LOOKED_AT", 2)
+        monkeypatch.setattr(copies, "CHECK_LIMIT", 2)
         items = [f"good {number}" for number in range(5)]
         trainer.ask(*items, modelId="A")
         trainer.ask(*items, modelId="B")
@@ -345,7 +345,7 @@ class TestTheSweep:
         assert Reward.objects.count() == 10
 
     def test_more_copies_of_one_source_than_a_page_all_end(self, trainer, monkeypatch):
-        monkeypatch.setattr(copies, "LOOKED_AT", 2)
+        monkeypatch.setattr(copies, "CHECK_LIMIT", 2)
         trainer.ask("good", modelId="A")
         for number in range(5):
             trainer.ask("good", modelId=f"B{number}")

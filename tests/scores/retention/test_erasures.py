@@ -74,7 +74,7 @@ def test_what_is_being_scored_ends(api, task):
 def test_a_killed_job_is_gone_on_with_and_counts_nothing_twice(api, task, monkeypatch):
     for name, value in (("AT_ONCE", 2),):
         monkeypatch.setattr(erasing, name, value)
-    monkeypatch.setattr(erasures, "LOOKED_AT", 3)
+    monkeypatch.setattr(erasures, "READ_LIMIT", 3)
     for n in range(7):
         CompletionFactory(task=task, model_id="model-a" if n % 2 else "model-b")
     asked = ask(api, modelId="model-a")

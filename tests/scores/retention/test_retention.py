@@ -104,7 +104,7 @@ def test_a_night_does_not_look_at_what_an_earlier_one_erased(task, monkeypatch):
 
 def test_batches_are_bounded(task, monkeypatch):
     monkeypatch.setattr(erasing, "AT_ONCE", 2)
-    monkeypatch.setattr(expiry, "LOOKED_AT", 3)
+    monkeypatch.setattr(expiry, "READ_LIMIT", 3)
     monkeypatch.setattr(purging, "AT_ONCE", 2)
     done = [aged(days, task) for days in range(90, 83, -1)]
     assert expiry.work(NOW, budget_s=0.0) is True

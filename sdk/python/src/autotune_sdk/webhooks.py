@@ -40,8 +40,8 @@ def verify_webhook(
         )
     except KeyError as exc:
         raise WebhookRefused(f"the header {exc.args[0]} is missing") from None
-    octets = body.encode() if isinstance(body, str) else body
-    if octets.startswith(BYTE_ORDER_MARK):
+    body_bytes = body.encode() if isinstance(body, str) else body
+    if body_bytes.startswith(BYTE_ORDER_MARK):
         raise WebhookRefused(
             "the body begins with a byte-order mark (EF BB BF) that was not sent: pass the body unchanged"
         )
@@ -49,13 +49,13 @@ def verify_webhook(
         raise WebhookRefused("webhook-timestamp is not a number")
     if abs(time.time() - int(sent_at[:12])) > tolerance_s:
         raise WebhookRefused(f"webhook-timestamp is more than {tolerance_s:g} s off")
-    expected = _signature(secret, f"{message_id}.{sent_at}.".encode() + octets)
+    expected = _signature(secret, f"{message_id}.{sent_at}.".encode() + body_bytes)
     candidates = [
         value for version, _, value in (entry.partition(",") for entry in signatures.split(" ")) if version == "v1"
     ]
     if not any(hmac.compare_digest(expected.encode(), value.encode()) for value in candidates):
         raise WebhookRefused("no signature matches the secret and the body")
-    return _wire.decode(WebhookEvent, {**json.loads(octets), "id": message_id})
+    return _wire.decode(WebhookEvent, {**json.loads(body_bytes), "id": message_id})
 
 
 def _signature(secret: str, signed: bytes) -> str:

@@ -163,7 +163,7 @@ def test_a_client_that_leaves_ends_its_wait_and_not_the_work(app, endpoint_of):
     asyncio.run(left.go())
     assert left.sent == []
     assert not hub._waiting
-    assert (app._room.calls, app._room.octets, dict(app._room.of_address)) == (0, 0, {})
+    assert (app._room.calls, app._room.byte_count, dict(app._room.of_address)) == (0, 0, {})
     assert Completion.objects.count() == 1
 
 
@@ -238,7 +238,7 @@ def test_a_body_that_is_longer_than_its_head_said_is_not_read_on(app, endpoint_o
     refused = caller(app, endpoint_of(), whole("a"), headers={"content-length": "2"})
     asyncio.run(refused.go())
     assert (refused.status, refused.json["code"], refused.headers["connection"]) == (413, "body_too_large", "close")
-    assert (refused.asked, app._room.octets, Completion.objects.count()) == (2, 0, 0)
+    assert (refused.asked, app._room.byte_count, Completion.objects.count()) == (2, 0, 0)
 
 
 def test_bodies_are_refused_while_they_grow(app, endpoint_of, settings):
@@ -247,7 +247,7 @@ def test_bodies_are_refused_while_they_grow(app, endpoint_of, settings):
     asyncio.run(refused.go())
     told = (refused.status, refused.json["code"], refused.headers["connection"], refused.headers["retry-after"])
     assert told == (503, "too_many_waiting", "close", "1")
-    assert (app._room.octets, Completion.objects.count()) == (0, 0)
+    assert (app._room.byte_count, Completion.objects.count()) == (0, 0)
 
 
 @pytest.mark.parametrize(("protocol", "is_kept"), [("verify", True), ("slime", False)])
@@ -263,13 +263,13 @@ def test_a_body_counts_as_long_as_it_is_kept(app, endpoint_of, protocol, is_kept
     async def run():
         waiting = asyncio.ensure_future(call.go())
         await until(lambda: hub._waiting)
-        held.append(app._room.octets)
+        held.append(app._room.byte_count)
         await in_thread(score_all)
         await asyncio.wait_for(waiting, 30)
 
     asyncio.run(run())
     assert held == [len(call.body) if is_kept else 0]
-    assert app._room.octets == 0
+    assert app._room.byte_count == 0
     assert call.json == ({**rollout, "reward": 0.8} if is_kept else 0.8)
 
 

@@ -119,9 +119,9 @@ def verify(
     """
     values_by_name: dict[bytes, list[bytes]] = {TIMESTAMP_HEADER: [], REQUEST_ID_HEADER: [], SIGNATURE_HEADER: []}
     for name, value in headers:
-        values = values_by_name.get(_octets(name).lower())
+        values = values_by_name.get(_as_bytes(name).lower())
         if values is not None:
-            values.append(_octets(value))
+            values.append(_as_bytes(value))
     if not all(values_by_name.values()):
         raise Refused("missing_header")
     if any(len(values) > 1 for values in values_by_name.values()):
@@ -142,7 +142,7 @@ def verify(
 
 def request_id_of(headers: Iterable[Header]) -> str | None:
     """Return the request id of an unverified request, if it occurs once and is well formed."""
-    values = [_octets(value) for name, value in headers if _octets(name).lower() == REQUEST_ID_HEADER]
+    values = [_as_bytes(value) for name, value in headers if _as_bytes(name).lower() == REQUEST_ID_HEADER]
     return values[0].decode("ascii") if len(values) == 1 and REQUEST_ID.fullmatch(values[0]) else None
 
 
@@ -150,5 +150,5 @@ def _digest(secret: str, timestamp: bytes, request_id: bytes, body: bytes) -> by
     return hmac.digest(secret.encode(), b"%b.%b.%b" % (timestamp, request_id, body), "sha256")
 
 
-def _octets(value: str | bytes) -> bytes:
+def _as_bytes(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")

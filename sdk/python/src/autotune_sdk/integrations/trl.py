@@ -41,7 +41,7 @@ class _Reward:
             for prompt, completion, row in zip(prompts, completions, rows, strict=True)
         ]
 
-    def told(
+    def report(
         self,
         scored: Scored,
         log_extra: Callable[[str, list[Any]], None] | None,
@@ -70,7 +70,7 @@ class Reward(_Reward):
         **columns: Any,
     ) -> list[float | None]:
         """Return one reward or None per completion."""
-        return self.told(self.scorer.score(self.items(prompts, completions, columns)), log_extra, log_metric)
+        return self.report(self.scorer.score(self.items(prompts, completions, columns)), log_extra, log_metric)
 
 
 class AsyncReward(_Reward):
@@ -86,7 +86,7 @@ class AsyncReward(_Reward):
     ) -> list[float | None]:
         """Return one reward or None per completion."""
         scored = await self.scorer.score_async(self.items(prompts, completions, columns))
-        return self.told(scored, log_extra, log_metric)
+        return self.report(scored, log_extra, log_metric)
 
 
 def reward_func(
