@@ -418,10 +418,10 @@ class Stub:
         from tests.support.fakes import FakeGrader
 
         self.fake = FakeGrader(judge=lambda completion: 0.75)
-        self.fake.answer, self._answer = self._answers_as_told, self.fake.answer
+        self.fake.answer, self._answer = self._configured_answer, self.fake.answer
         self.fails = self.later = False
 
-    def _answers_as_told(self, handler, where, body):
+    def _configured_answer(self, handler, where, body):
         if "/score" not in where and where != "/health":
             return 200, {}, False  # a webhook
         if self.fails and where != "/health":

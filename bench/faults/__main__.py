@@ -86,11 +86,11 @@ def aside(arguments: Sequence[str]) -> Iterator[Callable[[], list[Result]]]:
                              start_new_session=True, preexec_fn=lambda: end_with(parent, signal.SIGINT))  # fmt: skip
 
     def results() -> list[Result]:
-        said, _ = child.communicate()
-        lines = [line for line in said.splitlines() if line.startswith("{")]
+        output, _ = child.communicate()
+        lines = [line for line in output.splitlines() if line.startswith("{")]
         print(*lines, sep="\n", flush=True)
-        found = [Result.of(json.loads(line)) for line in lines]
-        return found or [Result("embedded", problems=[f"it ended with status {child.returncode}"])]
+        parsed = [Result.of(json.loads(line)) for line in lines]
+        return parsed or [Result("embedded", problems=[f"it ended with status {child.returncode}"])]
 
     try:
         yield results
