@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, seriali
 
 @pytest.fixture
 def visit(live_server, chromium_path):
-    """`visit(query, size, scheme)`: the page of scores; `.said` tells of errors and of breaches of the policy."""
+    """`visit(query, size, scheme)`: the page of scores; `.console_errors` has errors and breaches of the policy."""
     with override_settings(ROOT_URLCONF=__name__), sync_playwright() as playwright:
         browser = launched(playwright, chromium_path)
 
@@ -52,7 +52,7 @@ def drawn(page):
     return page.locator("svg.chart-brush:visible")
 
 
-def at(page, share):
+def point(page, share):
     """Where on the screen a score lies, in the middle of the plot's height."""
     return page.evaluate(
         """share => {
@@ -67,10 +67,10 @@ def at(page, share):
 
 
 def drag(page, start, end):
-    page.mouse.move(*at(page, start))
+    page.mouse.move(*point(page, start))
     page.mouse.down()
-    page.mouse.move(*at(page, (start + end) / 2))
-    page.mouse.move(*at(page, end))
+    page.mouse.move(*point(page, (start + end) / 2))
+    page.mouse.move(*point(page, end))
     page.mouse.up()
 
 
@@ -84,7 +84,7 @@ def test_a_drag_submits_the_buckets_that_it_touched(visit):
         drag(page, 0.32, 0.73)
     assert values(page) == ("0.3", "0.75")
     assert "Chosen: 0.3 to 0.75." in page.locator(".chart-summary").first.inner_text()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_a_drag_to_the_left_is_the_same_range(visit):
@@ -96,7 +96,7 @@ def test_a_drag_to_the_left_is_the_same_range(visit):
 def test_a_click_follows_the_link_of_its_bucket(visit):
     page = visit()
     with page.expect_navigation(url="**score-min=0.5&score-max=0.55"):
-        page.mouse.click(*at(page, 0.52))
+        page.mouse.click(*point(page, 0.52))
 
 
 def test_a_handle_moves_its_end_only(visit):
@@ -158,9 +158,9 @@ def test_a_finger_draws_sideways_and_scrolls_upwards(visit):
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     with page.expect_navigation(url="**score-min=0.3&score-max=0.75"):
-        send("touchStart", at(page, 0.32))
+        send("touchStart", point(page, 0.32))
         for share in (0.4, 0.5, 0.6, 0.73):
-            send("touchMove", at(page, share))
+            send("touchMove", point(page, share))
         send("touchEnd")
 
 
@@ -190,7 +190,7 @@ def test_a_hostile_label_runs_nothing_and_breaks_no_page(visit):
     for size in (PHONE, DESK):
         for scheme in SCHEMES:
             page = visit(size=size, scheme=scheme)
-            assert (page.title(), page.said, page.failed) == ("Scores", [], [])
+            assert (page.title(), page.console_errors, page.failed_urls) == ("Scores", [], [])
             page.locator("details").last.locator("summary").click()
             assert too_wide(page) <= 0, (size, scheme)
 

@@ -8,7 +8,7 @@ from django.template import Context, Template
 
 from autotune.charts import Bar, Interval, Series, bars, columns, distributions, histogram, intervals, lines, sparkline
 from autotune.charts.svg import cut, isolated
-from tests.charts.drawings import HOSTILE, Page, drawings, said, words
+from tests.charts.drawings import HOSTILE, Page, drawings, titles, words
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL = SINCE + timedelta(days=1)
@@ -74,7 +74,7 @@ def test_a_long_label_is_cut_in_the_drawing_and_whole_in_its_title(kind):
     for svg in drawings(KINDS[kind](name)):
         assert all(len(text) < 100 for text in words(svg))
     if kind != "columns":  # its names stand in the legend
-        assert name in [title for svg in drawings(KINDS[kind](name)) for title in said(svg)[1:]]
+        assert name in [title for svg in drawings(KINDS[kind](name)) for title in titles(svg)[1:]]
 
 
 @every_kind

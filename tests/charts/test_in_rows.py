@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from autotune.charts import Bar, Interval, bars, distributions, histogram, intervals, spark_label, sparkline, strip
-from tests.charts.drawings import classed, drawings, said, words
+from tests.charts.drawings import classed, drawings, titles, words
 
 COUNTS = [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]
 
@@ -208,7 +208,7 @@ def test_a_thinned_sparkline_keeps_its_spike():
 
 
 def test_titles_say_what_is_pointed_at():
-    assert "0.5 to 1: 3 scores" in said(drawings(histogram("S", [1, 3]))[0])
+    assert "0.5 to 1: 3 scores" in titles(drawings(histogram("S", [1, 3]))[0])
 
 
 def test_a_strip_has_a_bar_for_each_outcome_and_a_failed_one_is_taller():

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from autotune.charts import Series, columns, lines
-from tests.charts.drawings import classed, drawings, said, words
+from tests.charts.drawings import classed, drawings, titles, words
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL = SINCE + timedelta(days=7)
@@ -126,7 +126,7 @@ def test_the_summary_says_the_last_value_and_the_range():
 
 
 def test_a_point_says_its_value_when_pointed_at():
-    assert any("0.75" in title for title in said(drawings(drawn(hourly(0.75, 0.5)))[0]))
+    assert any("0.75" in title for title in titles(drawings(drawn(hourly(0.75, 0.5)))[0]))
 
 
 def test_four_hundred_points_are_drawn_in_a_moment():

@@ -25,12 +25,12 @@ class Patient(FakeGrader):
     """Answers /health by `mood`: a status, or a function (handler) -> (status, body, signed)."""
 
     mood = HEALTHY
-    asked = 0
+    requests_seen = 0
 
     def answer(self, handler, path, body):
         if path != "/health":
             return super().answer(handler, path, body)
-        self.asked += 1
+        self.requests_seen += 1
         if callable(self.mood):
             return self.mood(handler)
         return 200, {"status": self.mood, "version": self.version}, True
@@ -73,7 +73,7 @@ def reasons():
 def test_a_healthy_grader_stays_as_it_is_and_the_look_is_on_record(look, patient):
     grader = look(HEALTHY, HEALTHY, HEALTHY)
     assert (grader.status, grader.troubles, grader.held_until) == ("active", [], None)
-    assert (grader.health, grader.health_repeats, patient.asked) == ("healthy", 3, 3)
+    assert (grader.health, grader.health_repeats, patient.requests_seen) == ("healthy", 3, 3)
     check = GraderCheck.objects.order_by("-id").first()
     assert (check.name, check.passed, check.detail) == ("health", True, "The grader reports that it is healthy.")
     assert check.latency_ms > 0
@@ -100,7 +100,7 @@ def test_two_degraded_looks_degrade_it_and_it_is_called(look):
 
 
 @pytest.mark.parametrize(
-    ("moods", "said"),
+    ("moods", "reason"),
     [
         ((UNHEALTHY, UNHEALTHY), "reports that it is unhealthy"),
         ((down, down), "grader_unavailable: "),
@@ -109,12 +109,12 @@ def test_two_degraded_looks_degrade_it_and_it_is_called(look):
     ],
     ids=["unhealthy", "down", "unsigned", "mixed"],
 )
-def test_two_looks_that_find_it_down_degrade_it_and_hold_its_calls(look, moods, said):
+def test_two_looks_that_find_it_down_degrade_it_and_hold_its_calls(look, moods, reason):
     grader = look(HEALTHY, *moods)
     assert (grader.status, grader.troubles, grader.held_reason) == ("degraded", ["health"], pauses.UNHEALTHY)
     left = grader.held_until - timezone.now()
     assert reports.EVERY < left <= reports.HOLD
-    assert said in reasons()[0]
+    assert reason in reasons()[0]
 
 
 def test_degraded_and_unhealthy_in_turn_are_not_well_and_not_held(look):
@@ -171,7 +171,7 @@ def test_a_degradation_from_before_troubles_were_kept_ends_with_two_healthy_look
 def test_who_is_not_in_service_is_not_asked(look, patient, fields):
     Grader.objects.update(**fields)
     assert look(HEALTHY, HEALTHY).status == fields.get("status", "active")
-    assert patient.asked == 0
+    assert patient.requests_seen == 0
 
 
 def test_one_that_is_switched_off_while_it_is_asked_stays_off(look, patient, grader):
@@ -181,9 +181,9 @@ def test_one_that_is_switched_off_while_it_is_asked_stays_off(look, patient, gra
 
     Grader.objects.update(status="degraded", health="healthy")
     target = reports.targets.load(grader)
-    found = reports.calls.ask_health({grader.pk: target})[grader.pk]
+    answer = reports.calls.ask_health({grader.pk: target})[grader.pk]
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
-    reports.settle(grader.pk, target, found)
+    reports.settle(grader.pk, target, answer)
     grader.refresh_from_db()
     assert grader.status == "inactive"
 
@@ -268,7 +268,7 @@ def test_more_than_a_group_are_all_asked(patient, grader, monkeypatch):
     Grader.objects.update(endpoint=patient.url)
     for _ in range(4):
         GraderFactory(endpoint=patient.url)
-    assert (reports.check_due(), patient.asked) == (5, 5)
+    assert (reports.check_due(), patient.requests_seen) == (5, 5)
 
 
 def test_a_second_beat_asks_nobody_twice(patient, grader):
@@ -312,8 +312,8 @@ def test_a_request_that_could_not_be_made_is_not_the_graders_fault(look, monkeyp
 def test_of_two_beats_at_once_each_asks_others(patient, owner):
     for _ in range(6):
         GraderFactory(endpoint=patient.url)
-    asked = together(reports.check_due, reports.check_due, reports.check_due)
-    assert (sum(asked), patient.asked) == (6, 6)
+    counts = together(reports.check_due, reports.check_due, reports.check_due)
+    assert (sum(counts), patient.requests_seen) == (6, 6)
 
 
 @pytest.mark.postgres
@@ -348,7 +348,7 @@ def test_a_check_on_demand_is_a_look_like_any_other(owner, look, patient, path):
 def test_a_check_on_demand_of_a_grader_that_is_off_changes_nothing(owner, look, patient, path):
     Grader.objects.update(status="inactive")
     body = owner.post(f"{path}/health").json()
-    assert (body["status"], body["health"], patient.asked) == ("inactive", None, 1)
+    assert (body["status"], body["health"], patient.requests_seen) == ("inactive", None, 1)
     assert body["checks"][0]["detail"] == "The grader reports that it is healthy."
 
 

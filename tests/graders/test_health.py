@@ -3,9 +3,9 @@
 from tests.factories import SECRET
 
 
-def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at, verify):
+def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, point_at, verify):
     live = serve(SECRET)
-    at(live.url)
+    point_at(live.url)
     verify(owner, path)
     live.kit.status = "unhealthy"
     verify(owner, path)
@@ -20,8 +20,8 @@ def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at
     assert "unhealthy" in body["statusChanges"][0]["reason"]
 
 
-def test_health_hides_all_but_the_status_from_other_organizations(api_for, owner, path, serve, at, verify):
-    at(serve(SECRET).url, visibility="listed")
+def test_health_hides_all_but_the_status_from_other_organizations(api_for, owner, path, serve, point_at, verify):
+    point_at(serve(SECRET).url, visibility="listed")
     verify(owner, path)
     body = api_for(role="training_operator").get(f"{path}/health").json()
     assert body.pop("status") == "active"

@@ -52,9 +52,9 @@ def strace():
 
 def connects(trace):
     """{(address, port)} of the TCP connects. Those of UDP send nothing: the C library asks for a source address."""
-    found = [CONNECT.search(line) for line in trace.read_text(errors="replace").splitlines() if "AF_INET" in line]
-    assert None not in found, "a line of strace that cannot be read"
-    return {(one["address"], int(one["port"])) for one in found if one["kind"] == "TCP"}
+    matches = [CONNECT.search(line) for line in trace.read_text(errors="replace").splitlines() if "AF_INET" in line]
+    assert None not in matches, "a line of strace that cannot be read"
+    return {(match["address"], int(match["port"])) for match in matches if match["kind"] == "TCP"}
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +81,10 @@ def watched(tmp_path_factory):
                 tree.start(Process(process.name, command, process.env, process.cwd))
         tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", START_S)
         url = f"http://127.0.0.1:{env['PORT']}"
-        made = json.loads(planted.stdout.splitlines()[-1])
-        with AutotuneClient(made["key"], url, max_retries=0) as client:
+        world = json.loads(planted.stdout.splitlines()[-1])
+        with AutotuneClient(world["key"], url, max_retries=0) as client:
             yield SimpleNamespace(
-                client=client, traces=traces, control=("127.0.0.1", grader.port), fake=grader, graders=made["graders"],
+                client=client, traces=traces, control=("127.0.0.1", grader.port), fake=grader, graders=world["graders"],
                 database=data / "autotune.sqlite3", tree=tree, env=env, watch=(watcher, *options), data=data,
             )  # fmt: skip
 

@@ -13,8 +13,8 @@ OTHER = "whsec_" + base64.b64encode(bytes(32)).decode()
 BODY = '{"event":"score.completed","data":{"completionId":"comp_ü"},"timestamp":"2026-11-28T01:02:03.456Z"}'
 
 
-def signed(secret=SECRET, *, at=None, body=BODY):
-    when = datetime.fromtimestamp(at if at is not None else time.time(), UTC)
+def signed(secret=SECRET, *, sent_at=None, body=BODY):
+    when = datetime.fromtimestamp(sent_at if sent_at is not None else time.time(), UTC)
     signature = Standard(secret).sign("evt_1", when, body)
     return {"Webhook-Id": "evt_1", "WEBHOOK-TIMESTAMP": str(int(when.timestamp())), "webhook-signature": signature}
 
@@ -34,7 +34,7 @@ def test_any_of_several_signatures_is_enough():
 
 @pytest.mark.parametrize("seconds", [-310, 310])
 def test_an_old_one_and_one_from_the_future_are_refused(seconds):
-    headers = signed(at=time.time() + seconds)
+    headers = signed(sent_at=time.time() + seconds)
     with pytest.raises(WebhookRefused, match="off"):
         verify_webhook(headers, BODY, SECRET)
     assert verify_webhook(headers, BODY, SECRET, tolerance_s=600).id == "evt_1"

@@ -78,7 +78,7 @@ def test_schema_and_docs_are_open_whatever_is_accepted(client):
 
 @pytest.fixture
 def visit(live_server, chromium_path, tmp_path):
-    """`visit(path, size, scheme)`: an open page in headless Chromium; `.said`, `.asked` and `.failed` tell of it."""
+    """`visit(path, size, scheme)`: an open page in headless Chromium, with the lists of `tests.support.browsing.watch`."""
     with sync_playwright() as playwright:
         browser = launched(playwright, chromium_path)
 
@@ -108,8 +108,10 @@ def test_a_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_serv
             assert too_wide(page) <= 0, (size, scheme)
             assert is_right(page, scheme), scheme
             assert [*violations(page)] == [], (size, scheme)
-            assert (page.failed, foreign(page, live_server)) == ([], [])
-            assert [text for text in page.said if "404" not in text] == []  # Chromium reports the page's own status
+            assert (page.failed_urls, foreign(page, live_server)) == ([], [])
+            assert [
+                text for text in page.console_errors if "404" not in text
+            ] == []  # Chromium reports the page's own status
 
 
 @pytest.mark.pages
@@ -131,9 +133,9 @@ def test_the_docs_render_every_tag_without_another_host(visit, live_server, sche
     page.wait_for_selector(".opblock")
     tags = set(page.locator(".opblock-tag").evaluate_all("all => all.map(one => one.dataset.tag)"))
     assert {"completions", "graders", "scores", "tasks", "health"} <= tags
-    assert (page.failed, foreign(page, live_server), page.said) == ([], [], [])
+    assert (page.failed_urls, foreign(page, live_server), page.console_errors) == ([], [], [])
     assert is_right(page, scheme)
-    assert [found for found in violations(page) if not found.startswith(BUILT_SO)] == []
+    assert [violation for violation in violations(page) if not violation.startswith(BUILT_SO)] == []
 
 
 @pytest.mark.pages

@@ -79,13 +79,13 @@ def test_when_one_ends_its_name_status_and_last_words_are_told_and_the_others_en
 
 
 def test_what_a_process_started_ends_with_it_even_when_deaf_to_sigterm(tmp_path):
-    said: list[str] = []
-    with Supervisor(tmp_path, grace_s=0.5, say=said.append) as tree:
+    messages: list[str] = []
+    with Supervisor(tmp_path, grace_s=0.5, say=messages.append) as tree:
         tree.start(Process("stubborn", STUBBORN))
         pgid = tree.pids["stubborn"]
         assert eventually(lambda: len(group(pgid)) >= 3)
     assert eventually(lambda: group(pgid) == [])  # they are killed, and the kernel takes its time
-    assert said == ["stubborn did not end within 0.5 s and is killed"]
+    assert messages == ["stubborn did not end within 0.5 s and is killed"]
 
 
 def test_a_program_that_is_not_there_is_an_error_in_words(tmp_path):

@@ -13,16 +13,16 @@ class Messages:
         self.app = app
 
     def take(self):
-        found = []
+        messages = []
         with self.app.connection_for_read() as connection:
             queue = connection.SimpleQueue(self.app.conf.task_default_queue)
             try:
                 while True:
                     message = queue.get_nowait()
                     message.ack()
-                    found.append((message.headers["task"], *message.payload[0]))
+                    messages.append((message.headers["task"], *message.payload[0]))
             except Empty:
-                return found
+                return messages
             finally:
                 queue.close()
 

@@ -61,8 +61,8 @@ def signed(body, *, status="200 OK", headers=(), **more):
     """A behaviour that answers a body, or what a function makes of the request, with a valid signature."""
 
     def behave(connection, request):
-        made = body(request) if callable(body) else body
-        connection.answer(made, status=status, headers=[*headers, *signature(request, made, **more)])
+        content = body(request) if callable(body) else body
+        connection.answer(content, status=status, headers=[*headers, *signature(request, content, **more)])
 
     return behave
 

@@ -78,9 +78,9 @@ def head(status, headers=()):
     return f"HTTP/1.1 {status}\r\n{text}\r\n".encode("latin-1")
 
 
-def signature(request, body, *, secret=SECRET, at=0, request_id=None):
-    """The two headers of a signed answer; `at` seconds from now."""
-    moment = str(int(time.time()) + at)
+def signature(request, body, *, secret=SECRET, offset_s=0, request_id=None):
+    """The two headers of a signed answer; `offset_s` from now."""
+    moment = str(int(time.time()) + offset_s)
     return [
         ("X-Autotune-Response-Timestamp", moment),
         ("X-Autotune-Response-Signature", sign(secret, moment, request_id or request.id, body)),

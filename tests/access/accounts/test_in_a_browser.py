@@ -69,8 +69,8 @@ def window(live_server, chromium_path, tmp_path, world):
                     assert is_right(page, scheme), (name, scheme)
                     if (size, scheme) in LOOKED_AT:
                         assert [*violations(page)] == [], (name, size, scheme)
-                said = [text for text in page.said if "status of 40" not in text]
-                assert (said, page.failed, foreign(page, live_server)) == ([], [], []), name
+                console_errors = [text for text in page.console_errors if "status of 40" not in text]
+                assert (console_errors, page.failed_urls, foreign(page, live_server)) == ([], [], []), name
                 assert page.locator("h1").count() == 1, name
 
             page.shoot, page.home = shoot, live_server.url

@@ -39,10 +39,10 @@ def grader(maker):
 
 @pytest.fixture
 def task(grader):
-    made = TaskFactory(graders=[grader], name="Our own task", share_text=True)
-    ours = GraderFactory(organization=made.organization, name="Inner judge")
-    PanelMember.objects.create(task_version=made.version, grader=ours, position=1, weight=0.625)
-    return made
+    own_task = TaskFactory(graders=[grader], name="Our own task", share_text=True)
+    ours = GraderFactory(organization=own_task.organization, name="Inner judge")
+    PanelMember.objects.create(task_version=own_task.version, grader=ours, position=1, weight=0.625)
+    return own_task
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def seen(client, completion, status=200):
 @pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
 def test_the_organization_that_asked_sees_all_of_it(visitor, completion, role):
     html = seen(visitor(role, completion.organization), completion)
-    for told in (
+    for text in (
         PROMPT,
         RESPONSE,
         EXTERNAL,
@@ -91,13 +91,13 @@ def test_the_organization_that_asked_sees_all_of_it(visitor, completion, role):
         "0.444",
         "Who may see what",
     ):
-        assert told in html
+        assert text in html
 
 
 def test_the_graders_owner_sees_the_texts_and_their_own_score(owner, completion):
     html = seen(owner, completion)
-    for told in (PROMPT, RESPONSE, "0.111", OWN_REASON, "its task shares text with the owners of its graders"):
-        assert told in html
+    for text in (PROMPT, RESPONSE, "0.111", OWN_REASON, "its task shares text with the owners of its graders"):
+        assert text in html
 
 
 def test_and_nothing_else_of_it(owner, completion, task):
@@ -247,8 +247,8 @@ def test_what_a_grader_redacts_is_for_who_sees_it_whole(visitor, completion, tas
     ours = task.version.members.last().grader
     ours.redact_reasoning = True
     ours.save()
-    told = "reasoning is redacted for others"
-    assert told in seen(visitor("organization_admin", completion.organization), completion)
+    note = "reasoning is redacted for others"
+    assert note in seen(visitor("organization_admin", completion.organization), completion)
     html = seen(visitor(_reader(completion), completion.organization), completion)
-    assert told not in html
+    assert note not in html
     assert "its owners decide what others see" in html

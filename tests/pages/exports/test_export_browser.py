@@ -21,7 +21,7 @@ def test_the_count_follows_what_is_typed_and_the_field_keeps_its_focus(operator,
     expect(count).to_have_text("4 rows")
     expect(page.get_by_label("Score from")).to_be_focused()
     expect(page).to_have_url(f"{live_server.url}/exports/new?taskId={public('task', task)}&minScore=0.35")
-    assert page.said == []
+    assert page.console_errors == []
     assert foreign(page, live_server) == []
 
 
@@ -95,7 +95,7 @@ def test_progress_comes_by_itself(operator, browse):
     page = browse(operator, f"/exports/{public('exp', export)}")
     Export.objects.update(rows=50)
     expect(page.get_by_text("50 % of about 100 rows")).to_be_visible()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -104,8 +104,13 @@ def test_nothing_is_wider_than_a_phone(operator, task, scored, browse, scheme):
     export = ExportFactory(
         organization=operator.organization, created_by=operator.user, rows=1, files={"records.jsonl": b"{}\n"}
     )
-    told = f"taskId={public('task', task)}"
-    for path in ("/exports", f"/exports/new?{told}", f"/exports/{public('exp', export)}", f"/pairs?{told}"):
+    task_filter = f"taskId={public('task', task)}"
+    for path in (
+        "/exports",
+        f"/exports/new?{task_filter}",
+        f"/exports/{public('exp', export)}",
+        f"/pairs?{task_filter}",
+    ):
         page = browse(operator, path, viewport=PHONE, color_scheme=scheme)
         assert too_wide(page) <= 0, path
-        assert page.said == []
+        assert page.console_errors == []

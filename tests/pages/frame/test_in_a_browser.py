@@ -37,23 +37,23 @@ def test_the_search_is_used_by_keyboard_alone(admin, browse):
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.type("law of")
-    found = page.locator("#found a")
-    expect(found).to_have_count(2)
+    results = page.locator("#found a")
+    expect(results).to_have_count(2)
     page.keyboard.press("ArrowDown")
-    expect(found.first).to_be_focused()
+    expect(results.first).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect(found.nth(1)).to_be_focused()
+    expect(results.nth(1)).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect(found.nth(1)).to_be_focused()
+    expect(results.nth(1)).to_be_focused()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("searchbox")).to_have_value("")
-    expect(found).to_have_count(0)
+    expect(results).to_have_count(0)
     page.keyboard.type("a/b")
     expect(page.get_by_role("searchbox")).to_have_value("a/b")
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_the_first_tab_skips_to_the_content(admin, browse):
@@ -133,7 +133,7 @@ def test_a_refresh_keeps_the_focus_and_the_place_and_shows_what_is_new(admin, br
     expect(card).to_be_focused()
     assert page.evaluate("window.scrollY") == before
     expect(page.locator("#needs")).to_have_count(1)
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
 def test_a_session_that_ended_leads_to_the_login_and_back(admin, browse):

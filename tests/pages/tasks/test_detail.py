@@ -65,7 +65,10 @@ def test_progress_counts_completions_and_runs(client):
         assert {state: count for state, count, _ in context["states"]} == {
             "pending": 0, "running": 0, "sleeping": 1, "waiting": 1, "completed": 2, "failed": 3,
         }  # fmt: skip
-        assert [(one["code"], one["count"]) for one in context["failures"]] == [("timeout", 2), ("bad_signature", 1)]
+        assert [(failure["code"], failure["count"]) for failure in context["failures"]] == [
+            ("timeout", 2),
+            ("bad_signature", 1),
+        ]
 
 
 def test_models_are_compared_and_what_is_counted_is_said(client):
@@ -156,8 +159,8 @@ def test_strangers_find_nothing_and_grader_owners_are_refused(visitor):
     assert owner.get(address(TaskFactory(organization=owner.organization))).status_code == 403
 
 
-def test_the_snippet_gives_the_tasks_own_variables_and_no_key(client, made):
-    task = made(client, prompt_template="{{question}} {{it's}} {{x.y}}")
+def test_the_snippet_gives_the_tasks_own_variables_and_no_key(client, make_task):
+    task = make_task(client, prompt_template="{{question}} {{it's}} {{x.y}}")
     page = text_of(client.get(address(task)))
     curl = client.get(address(task)).context["snippets"].curl
     assert public("task", task) in curl
@@ -167,8 +170,8 @@ def test_the_snippet_gives_the_tasks_own_variables_and_no_key(client, made):
     assert "atk_" not in page
 
 
-def test_hostile_texts_stay_text(client, made):
-    task = made(
+def test_hostile_texts_stay_text(client, make_task):
+    task = make_task(
         client, [GraderFactory(organization=client.organization, name=HOSTILE)], name=HOSTILE, description=HOSTILE,
         prompt_template=HOSTILE + "{{a}}", system_prompt=HOSTILE, metadata={HOSTILE: HOSTILE}, model=HOSTILE,
     )  # fmt: skip
@@ -204,9 +207,9 @@ def test_progress_opened_by_itself_is_a_page(client):
     assert "<html" not in part
 
 
-def test_very_many_variables_make_no_endless_page(client, made):
+def test_very_many_variables_make_no_endless_page(client, make_task):
     template = "{{a}} " * 20_000
-    task = made(client, prompt_template=template)
+    task = make_task(client, prompt_template=template)
     for path in (address(task), f"{address(task)}/versions/1"):
         page = client.get(path, follow=True)
         assert text_of(page).count('<mark class="variable">') <= 1_000
@@ -221,7 +224,7 @@ def role_of(organization, *permissions):
 
 def test_who_reads_all_tasks_but_only_their_own_scores_gets_no_figures_of_others(visitor, operating):
     others = ("scores", "completions", "workflow_runs")
-    role = role_of(operating, ("tasks", "all"), *((one, "organization") for one in others))
+    role = role_of(operating, ("tasks", "all"), *((resource, "organization") for resource in others))
     client = visitor(role, operating)
     own, foreign = TaskFactory(organization=operating), TaskFactory()
     scored(own, "model-ours", 0.5)

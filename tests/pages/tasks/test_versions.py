@@ -19,8 +19,8 @@ def client(visitor):
 
 
 @pytest.fixture
-def task(client, made, principal):
-    task = made(client, prompt_template="One\nTwo {{a}}\nThree")
+def task(client, make_task, principal):
+    task = make_task(client, prompt_template="One\nTwo {{a}}\nThree")
     definitions.patch(principal(client), task, TaskPatch(prompt_template="One\n2 {{a}}\nThree"))
     return definitions.patch(principal(client), task, TaskPatch(aggregation="min", system_prompt="Be brief."))
 
@@ -31,8 +31,8 @@ def address(task, *parts):
 
 def test_the_list_tells_what_changed_the_newest_first(client, task):
     response = client.get(address(task))
-    told = [(row.number, row.changed) for row in response.context["rows"]]
-    assert told == [(3, ["System prompt", "Aggregation"]), (2, ["Prompt template"]), (1, None)]
+    changes = [(row.number, row.changed) for row in response.context["rows"]]
+    assert changes == [(3, ["System prompt", "Aggregation"]), (2, ["Prompt template"]), (1, None)]
     assert text_of(response).count('<span class="badge good">current</span>') == 1
 
 
@@ -56,8 +56,8 @@ def test_any_two_versions_can_be_compared_from_the_older_to_the_newer(client, ta
     ):
         page = client.get(path)
         change = page.context["change"]
-        assert [one.name for one in change.texts] == ["System prompt", "Prompt template"]
-        assert [(one.name, one.before, one.after) for one in change.fields] == [("Aggregation", "mean", "min")]
+        assert [text.name for text in change.texts] == ["System prompt", "Prompt template"]
+        assert [(field.name, field.before, field.after) for field in change.fields] == [("Aggregation", "mean", "min")]
         assert "From version 1 to version 3" in text_of(page)
 
 
@@ -67,8 +67,8 @@ def test_the_first_version_has_nothing_to_compare_with_and_its_maker(client, tas
     assert "by <bdi>you</bdi>" in text_of(page)
 
 
-def test_each_version_tells_who_made_it_by_address_to_those_who_may_see_the_members(client, made, filled, visitor):
-    task = made(client)
+def test_each_version_tells_who_made_it_by_address_to_those_who_may_see_the_members(client, make_task, filled, visitor):
+    task = make_task(client)
     other = visitor("organization_admin", client.organization)
     page = other.get(f"/tasks/{task.public_id}/edit")
     other.post(page.request["PATH_INFO"], filled(page, prompt_template="New"))
@@ -112,8 +112,8 @@ def test_what_is_no_version_of_the_task_is_nowhere(client, task):
     assert client.get(f"{address(task, version)}?against=nonsense").status_code == 400
 
 
-def test_many_versions_take_few_queries(client, made, principal, queries):
-    task = made(client)
+def test_many_versions_take_few_queries(client, make_task, principal, queries):
+    task = make_task(client)
     for number in range(30):
         definitions.patch(principal(client), task, TaskPatch(prompt_template=f"Number {number}"))
     page = client.get(address(task))

@@ -59,7 +59,7 @@ class Reader:
             "--port 9400": f"--port {self.grader_port}",
             "127.0.0.1:9400": f"127.0.0.1:{self.grader_port}",
         }
-        return Notebook(self.folder, self.env, replacements=replacements, given=GIVEN)
+        return Notebook(self.folder, self.env, replacements=replacements, assumed=GIVEN)
 
 
 @pytest.fixture(scope="session")

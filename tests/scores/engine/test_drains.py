@@ -133,10 +133,10 @@ def test_a_wake_up_at_any_moment_of_a_drain_is_heeded(make, watched, moment):
 def test_a_wake_up_that_comes_as_the_drain_ends_is_sent_on(fake, grader, make, messages, monkeypatch):
     make()
 
-    def ends_as_it_is_asked(self):
+    def wake_up_before_the_end(self):
         drains.drain(grader.pk)  # from another thread, between this drain's last look and its end
 
-    monkeypatch.setattr(Drain, "_abandon", ends_as_it_is_asked)
+    monkeypatch.setattr(Drain, "_abandon", wake_up_before_the_end)
     drains.drain(grader.pk)
     assert messages.take() == [(wakeups.JOB, str(grader.pk))]
 

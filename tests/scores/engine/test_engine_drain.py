@@ -19,7 +19,7 @@ from scores.engine import sweep
 from scores.engine.drain import Drain, callable_grader
 from scores.models import Callback, Review, Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, WebhookFactory, public
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.results import state
 
 
@@ -92,8 +92,8 @@ def test_a_run_is_told_of_each_lost_worker(task, grader):
 
 
 def test_one_answer_with_scores_errors_and_refused_items_gives_each_its_own(task, grader, fake, drain):
-    said = {"0": 0.25, "1": "I cannot judge this.", "2": {"value": 2, "confidence": 1}, "3": 0.5}
-    fake.judge = lambda completion: said[completion["response"]]
+    results = {"0": 0.25, "1": "I cannot judge this.", "2": {"value": 2, "confidence": 1}, "3": 0.5}
+    fake.judge = lambda completion: results[completion["response"]]
     runs = runs_of(task, 4)
     drain(grader)
     assert [state(run)[:2] for run in runs] == [
@@ -115,8 +115,8 @@ def test_calls_that_end_otherwise_are_saved_together(single, single_task, fake, 
     fake.script = list(steps)
     runs_of(single_task, 4)
     drain(single)
-    found = WorkflowRun.objects.order_by("status").values_list("status", "waits_for")
-    assert list(found) == [("completed", ""), ("failed", ""), ("sleeping", ""), ("waiting", "callback")]
+    states = WorkflowRun.objects.order_by("status").values_list("status", "waits_for")
+    assert list(states) == [("completed", ""), ("failed", ""), ("sleeping", ""), ("waiting", "callback")]
     paused = WorkflowRun.objects.filter(status__in=["sleeping", "waiting"])
     assert all(wake_at is not None for wake_at in paused.values_list("wake_at", flat=True))
     assert not WorkflowRun.objects.exclude(leased_until=None).exists()
@@ -135,8 +135,8 @@ def test_what_a_batch_grader_accepts_waits_and_its_callback_completes_it(task, g
     assert [state(run)[0] for run in runs] == ["waiting"] * 5
     callback = Callback.objects.get()
     assert all(run.waits_for == "callback" and run.wake_at == callback.expires_at for run in runs)
-    (asked,) = fake.accepted
-    assert told(call_back(asked, fake.judged(asked))) == (200, "recorded")
+    (request,) = fake.accepted
+    assert status_and_code(call_back(request, fake.judged(request))) == (200, "recorded")
     assert [state(run)[0] for run in runs] == ["completed"] * 5
     assert Score.objects.count() == Reward.objects.filter(value=0.75).count() == 5
     assert [steps_of(run) for run in runs] == [[("call", 1, "accepted"), ("callback", 1, "recorded")]] * 5
@@ -148,8 +148,8 @@ def test_a_callback_before_the_202_was_read_is_not_undone_by_it(task, grader, fa
     grader.refresh_from_db()
     fake.answers_later, replies = True, []
 
-    def answer_at_once(asked):
-        replies.append(told(call_back(asked, fake.judged(asked))))
+    def answer_at_once(request):
+        replies.append(status_and_code(call_back(request, fake.judged(request))))
         connection.close()
 
     fake.on_accept = answer_at_once

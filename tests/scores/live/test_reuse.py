@@ -13,7 +13,7 @@ from scores.retention import erasing
 from tasks.models import Completion, TaskVersion
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.scores.submitting import rows
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ LONG_AGO = reuse.FAILED_FOR + timedelta(seconds=1)
 
 
 def ids_of(rewards):
-    return [one["completionId"] for one in rewards]
+    return [reward["completionId"] for reward in rewards]
 
 
 def newer(grader):
@@ -32,7 +32,9 @@ def newer(grader):
 
 def failed(reward, *, ago=timedelta(0), code="timeout", **changes):
     """The reward of a completion that failed so long ago."""
-    completion = next(one for one in Completion.objects.all() if public("comp", one) == reward["completionId"])
+    completion = next(
+        candidate for candidate in Completion.objects.all() if public("comp", candidate) == reward["completionId"]
+    )
     about = {"organization": completion.organization, "task": completion.task, "aggregation": "mean"}
     end = {"value": None, "confidence": None, "used": 0, "failed": 1, "error_code": code, **changes}
     return Reward.objects.create(completion=completion, **about, **end, scored_at=timezone.now() - ago)
@@ -73,9 +75,9 @@ class TestWhatIsEqual:
         assert len(set(ids_of(trainer.ask("4", other)))) == 2
 
     def test_the_order_of_members_makes_none(self, trainer):
-        one, two = {"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}
+        first, second = {"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}
         shared = {"prompt": "p", "response": "r"}
-        assert len(set(ids_of(trainer.ask({**shared, "metadata": one}, {**shared, "metadata": two})))) == 1
+        assert len(set(ids_of(trainer.ask({**shared, "metadata": first}, {**shared, "metadata": second})))) == 1
 
     def test_no_metadata_and_empty_metadata_are_the_same(self, trainer):
         bare = {"prompt": "p", "response": "r"}
@@ -100,7 +102,7 @@ class TestWhatIsEqual:
         score(trainer.ask("4")[0])
         theirs = ApiKeyFactory(role="training_operator")
         task = TaskFactory(organization=theirs.organization)
-        answer = Api(theirs.text).post("/rewards", asked(task, "4"))
+        answer = Api(theirs.text).post("/rewards", reward_request(task, "4"))
         assert answer.json()["rewards"][0]["status"] == "pending"
 
     def test_a_completion_submitted_otherwise_stands_for_nothing(self, trainer, live_task):

@@ -10,7 +10,7 @@ from scores.models import WorkflowRun
 from tasks.models import Completion
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, OrganizationFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.scores.submitting import OTHER_TASK, problems, rows
 
 pytestmark = pytest.mark.django_db
@@ -21,12 +21,12 @@ class TestTheAnswer:
         fake.judge = lambda completion: float(completion["response"]) / 100
         mine = ApiKeyFactory(role="training_operator", organization=grader.organization)
         api, responses = Api(mine.text), ["7", "3", "99", "3", "50"]
-        api.post("/rewards", asked(task, *responses))
+        api.post("/rewards", reward_request(task, *responses))
         drain(grader)
-        rewards = api.post("/rewards", asked(task, *responses)).json()["rewards"]
-        assert [one["value"] for one in rewards] == [0.07, 0.03, 0.99, 0.03, 0.5]
-        assert {one["status"] for one in rewards} == {"completed"}
-        assert {one["confidence"] for one in rewards} == {0.9}
+        rewards = api.post("/rewards", reward_request(task, *responses)).json()["rewards"]
+        assert [reward["value"] for reward in rewards] == [0.07, 0.03, 0.99, 0.03, 0.5]
+        assert {reward["status"] for reward in rewards} == {"completed"}
+        assert {reward["confidence"] for reward in rewards} == {0.9}
         assert len(fake.items) == 4
 
     def test_each_has_six_members_in_every_status(self, trainer):
@@ -43,9 +43,9 @@ class TestTheAnswer:
         api = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
         task.max_attempts = 1
         task.save(update_fields=["max_attempts"])
-        api.post("/rewards", asked(task, "good", "bad"))
+        api.post("/rewards", reward_request(task, "good", "bad"))
         drain(grader)
-        good, bad = api.post("/rewards", asked(task, "good", "bad")).json()["rewards"]
+        good, bad = api.post("/rewards", reward_request(task, "good", "bad")).json()["rewards"]
         assert (good["value"], good["status"], good["code"]) == (1.0, "completed", None)
         assert (bad["value"], bad["confidence"], bad["status"]) == (None, None, "failed")
         assert bad["code"]
@@ -89,12 +89,12 @@ class TestTheDeadline:
         assert 0.3 <= time.monotonic() - begun < 5
 
     @pytest.mark.parametrize(
-        ("given", "code"),
+        ("deadline", "code"),
         [(-1, "out_of_range"), (300_001, "out_of_range"), ("30000", "wrong_type"), (True, "wrong_type"),
          (0.5, "wrong_type")],
     )  # fmt: skip
-    def test_one_that_is_none_is_refused(self, trainer, given, code):
-        assert problems(trainer.refused("4", deadlineMs=given)) == [("/deadlineMs", code)]
+    def test_one_that_is_none_is_refused(self, trainer, deadline, code):
+        assert problems(trainer.refused("4", deadlineMs=deadline)) == [("/deadlineMs", code)]
 
 
 class TestRefusals:
@@ -191,22 +191,22 @@ class TestAccess:
     )
     def test_the_role_decides(self, live_task, role, status):
         api = Api(ApiKeyFactory(role=role, organization=live_task.organization).text)
-        assert api.post("/rewards", asked(live_task, "4")).status_code == status
+        assert api.post("/rewards", reward_request(live_task, "4")).status_code == status
 
     def test_without_a_key_nothing_is_scored(self, live_task):
-        assert Api().post("/rewards", asked(live_task, "4")).status_code == 401
+        assert Api().post("/rewards", reward_request(live_task, "4")).status_code == 401
         assert rows() == (0, 0)
 
     def test_the_operating_organization_scores_for_others_under_their_name(self, live_task):
         api = Api(ApiKeyFactory(role="admin", organization=OrganizationFactory(operating=True)).text)
-        assert api.post("/rewards", asked(live_task, "4")).status_code == 200
+        assert api.post("/rewards", reward_request(live_task, "4")).status_code == 200
         assert Completion.objects.get().organization == live_task.organization
 
     def test_a_test_key_uses_only_graders_of_its_own_organization(self, key, live_task):
         elsewhere = TaskFactory(organization=key.organization, graders=[GraderFactory(visibility="listed")])
         api = Api(ApiKeyFactory(role="training_operator", organization=key.organization, kind="test").text)
-        assert problems(api.post("/rewards", asked(elsewhere, "4")), 403) == [("/taskId", "forbidden")]
-        assert api.post("/rewards", asked(live_task, "4")).status_code == 200
+        assert problems(api.post("/rewards", reward_request(elsewhere, "4")), 403) == [("/taskId", "forbidden")]
+        assert api.post("/rewards", reward_request(live_task, "4")).status_code == 200
 
 
 class TestTheTrail:
@@ -225,12 +225,12 @@ class TestTheTrail:
 
 class TestRepeating:
     def test_an_idempotency_key_answers_what_was_answered(self, trainer, score, live_task):
-        first = trainer.api.post("/rewards", asked(live_task, "4", fresh=True), idempotency_key="k")
+        first = trainer.api.post("/rewards", reward_request(live_task, "4", fresh=True), idempotency_key="k")
         score(first.json()["rewards"][0])
-        again = trainer.api.post("/rewards", asked(live_task, "4", fresh=True), idempotency_key="k")
+        again = trainer.api.post("/rewards", reward_request(live_task, "4", fresh=True), idempotency_key="k")
         assert (again.json(), again["Idempotency-Replayed"]) == (first.json(), "true")
         assert rows() == (1, 1)
-        other = trainer.api.post("/rewards", asked(live_task, "5"), idempotency_key="k")
+        other = trainer.api.post("/rewards", reward_request(live_task, "5"), idempotency_key="k")
         assert other.status_code == 422
 
     def test_a_run_is_made_for_each_grader_of_the_panel(self, trainer, key):

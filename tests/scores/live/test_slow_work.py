@@ -4,7 +4,7 @@ import pytest
 
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, TaskFactory
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.support.calling_back import call_back
 
 pytestmark = pytest.mark.django_db
@@ -17,8 +17,8 @@ def ask(grader):
     api = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
 
     def work(task, *responses):
-        rewards = api.post("/rewards", asked(task, *responses)).json()["rewards"]
-        return [(one["status"], one["value"], one["code"]) for one in rewards]
+        rewards = api.post("/rewards", reward_request(task, *responses)).json()["rewards"]
+        return [(reward["status"], reward["value"], reward["code"]) for reward in rewards]
 
     return work
 
@@ -30,7 +30,7 @@ def test_an_asynchronous_grader_leaves_it_pending_until_its_callback(fake, ask, 
     mine = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
 
     def state():
-        (reward,) = mine.post("/rewards", asked(task, "4")).json()["rewards"]
+        (reward,) = mine.post("/rewards", reward_request(task, "4")).json()["rewards"]
         return reward["status"], reward["value"], reward["code"]
 
     assert state() == PENDING

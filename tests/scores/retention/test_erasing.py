@@ -23,7 +23,7 @@ from tests.factories import (
     public,
 )
 from tests.scores.submitting import item, problems
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.results import Bench, claim, state
 
 TEXTS = ("prompt", "response", "messages")
@@ -43,21 +43,21 @@ def test_every_copy_of_the_texts_goes_and_the_figures_stay(api, fake, task, grad
     fake.judge = lambda completion: {"value": 0.75, "confidence": 0.9, "reasoning": f"because {MARK}"}
     hook = WebhookFactory(organization=grader.organization, events=["score.completed"])
     body = item(task, prompt=f"{MARK}?", response=MARK, metadata={"m": MARK}, externalId="x")
-    made = api.post("/completions", body, Idempotency_Key="k").json()["completion"]
+    submitted = api.post("/completions", body, Idempotency_Key="k").json()["completion"]
     drain(grader)
     fanout.fan_out()
     delivery = Delivery.objects.get(webhook=hook)
     delivery.log = [{"at": "t", "status": 500, "latencyMs": 1.0, "error": None, "excerpt": MARK}]
     delivery.save(update_fields=["log"])
-    before = api.get(f"/completions/{made['id']}").json()["completion"]
-    reward = api.get(f"/completions/{made['id']}/score").json()["reward"]
+    before = api.get(f"/completions/{submitted['id']}").json()["completion"]
+    reward = api.get(f"/completions/{submitted['id']}/score").json()["reward"]
 
-    assert api.delete(f"/completions/{made['id']}").status_code == 204
-    after = api.get(f"/completions/{made['id']}").json()["completion"]
+    assert api.delete(f"/completions/{submitted['id']}").status_code == 204
+    after = api.get(f"/completions/{submitted['id']}").json()["completion"]
     assert after == before | dict.fromkeys(TEXTS) | {"metadata": {}, "erasedAt": after["erasedAt"]}
     assert after["erasedAt"]
     assert after["status"] == "completed"
-    scored = api.get(f"/completions/{made['id']}/score").json()
+    scored = api.get(f"/completions/{submitted['id']}/score").json()
     assert (scored["reward"], scored["score"]["value"], scored["score"]["reasoning"]) == (reward, 0.75, None)
 
     completion = Completion.objects.get()
@@ -70,7 +70,7 @@ def test_every_copy_of_the_texts_goes_and_the_figures_stay(api, fake, task, grad
     again = api.post("/completions", body, Idempotency_Key="k")
     assert (again.status_code, again.json()["code"]) == (410, "erased")
 
-    assert api.delete(f"/completions/{made['id']}").status_code == 204
+    assert api.delete(f"/completions/{submitted['id']}").status_code == 204
     assert Completion.objects.get().erased_at == completion.erased_at
 
 
@@ -164,9 +164,9 @@ def test_the_stored_answer_to_a_decision_goes_with_its_texts(api, api_for, task)
 
 def test_a_stored_answer_without_its_text_stays(api, task):
     body = {"completions": [item(task)]}
-    made = api.post("/completions/batch", body, Idempotency_Key="k").json()
-    api.delete(f"/completions/{made['completions'][0]['id']}")
-    assert api.post("/completions/batch", body, Idempotency_Key="k").json() == made
+    first_answer = api.post("/completions/batch", body, Idempotency_Key="k").json()
+    api.delete(f"/completions/{first_answer['completions'][0]['id']}")
+    assert api.post("/completions/batch", body, Idempotency_Key="k").json() == first_answer
 
 
 def test_the_address_of_a_callback_is_gone(api, task):
@@ -187,7 +187,7 @@ def test_the_other_items_of_a_batch_are_still_answered(api, api_for, fake, drain
     owner = api_for(organization=grader.organization)
     delete(owner, erased.completion)
     reply = call_back(request, fake.judged(request))
-    assert told(reply) == (200, "recorded")
+    assert status_and_code(reply) == (200, "recorded")
     assert (state(erased)[1], state(kept)[0]) == ("erased", "completed")
     assert list(Score.objects.values_list("run", flat=True)) == [kept.pk]
 

@@ -29,7 +29,7 @@ from tests.factories import (
     WebhookFactory,
     public,
 )
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.concurrency import aside, together, until
 from tests.support.results import Bench, claim, judged, state
 
@@ -87,7 +87,7 @@ def test_of_a_save_and_an_erasure_at_once_no_reasoning_is_left():
 
 
 @pytest.fixture
-def asked(fake, drain):
+def accepted_batch(fake, drain):
     fake.answers_later = True
     grader = GraderFactory(endpoint=fake.url, max_batch_size=2, supports_async=True)
     task = TaskFactory(organization=grader.organization, graders=[grader])
@@ -95,19 +95,19 @@ def asked(fake, drain):
     drain(grader)
     (request,) = fake.accepted
     by_id = {public("comp", run.completion): run for run in runs}
-    return request, [by_id[one["id"]] for one in request["completions"]]
+    return request, [by_id[item["id"]] for item in request["completions"]]
 
 
-def test_a_callback_for_what_was_erased_is_told_to_stop(asked, fake):
-    request, runs = asked
+def test_a_callback_for_what_was_erased_is_told_to_stop(accepted_batch, fake):
+    request, runs = accepted_batch
     erase(*runs)
     reply = call_back(request, fake.judged(request))
     assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
     assert not Score.objects.exists()
 
 
-def test_a_callback_and_an_erasure_at_once_end_each_other_well(asked, fake):
-    request, runs = asked
+def test_a_callback_and_an_erasure_at_once_end_each_other_well(accepted_batch, fake):
+    request, runs = accepted_batch
     reply, _ = together(lambda: call_back(request, fake.judged(request)), lambda: erase(*runs))
     assert reply.status_code in (200, 404, 410), reply.content
     assert left() == 0
@@ -115,9 +115,9 @@ def test_a_callback_and_an_erasure_at_once_end_each_other_well(asked, fake):
     assert ended == ({("completed", "")} if reply.status_code == 200 else {("failed", "erased")})
 
 
-def test_of_a_batch_one_item_is_erased_and_the_other_recorded(asked, fake):
-    request, (erased, kept) = asked
-    reply, _ = together(lambda: told(call_back(request, fake.judged(request))), lambda: erase(erased))
+def test_of_a_batch_one_item_is_erased_and_the_other_recorded(accepted_batch, fake):
+    request, (erased, kept) = accepted_batch
+    reply, _ = together(lambda: status_and_code(call_back(request, fake.judged(request))), lambda: erase(erased))
     assert reply == (200, "recorded")
     assert state(kept)[:2] == ("completed", "")
     assert Score.objects.filter(completion=erased.completion_id, reasoning__isnull=False).count() == 0
@@ -190,9 +190,10 @@ def test_erasing_retention_and_saves_at_once_end_without_a_deadlock():
     task = TaskFactory(graders=graders)
     completions = [CompletionFactory(task=task) for _ in range(12)]
     held = [
-        [claim(RunFactory(completion=one, grader=grader, panel_size=2)) for one in completions] for grader in graders
+        [claim(RunFactory(completion=completion, grader=grader, panel_size=2)) for completion in completions]
+        for grader in graders
     ]
-    pks = [one.pk for one in completions]
+    pks = [completion.pk for completion in completions]
 
     def save(which):
         grader = graders[which]

@@ -60,7 +60,7 @@ def test_it_is_usable_by_everybody(boss, browse, live_server, scheme):
             page = browse(boss, path, viewport=viewport, color_scheme=scheme)
             assert too_wide(page) <= 0, (path, viewport)
             assert is_right(page, scheme), path
-            assert (page.said, page.failed) == ([], []), path
+            assert (page.console_errors, page.failed_urls) == ([], []), path
             if viewport is DESK:
                 assert [*violations(page)] == [], path
             page.close()
