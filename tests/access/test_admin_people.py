@@ -31,11 +31,11 @@ def site(boss):
 
 def test_one_logs_in_by_email_in_any_case(boss):
     client = Client()
-    wanted = url("user", "changelist")
-    door = client.get(wanted, follow=True)
-    assert door.redirect_chain[-1][0] == f"{reverse('account_login')}?next={wanted.replace('/', '%2F')}"
-    answer = client.post(reverse("account_login"), {"login": "BOSS@Example.org", "password": PASSWORD, "next": wanted})
-    assert (answer.status_code, answer["Location"]) == (302, wanted)
+    page = url("user", "changelist")
+    door = client.get(page, follow=True)
+    assert door.redirect_chain[-1][0] == f"{reverse('account_login')}?next={page.replace('/', '%2F')}"
+    answer = client.post(reverse("account_login"), {"login": "BOSS@Example.org", "password": PASSWORD, "next": page})
+    assert (answer.status_code, answer["Location"]) == (302, page)
     assert client.get(url("user", "changelist")).status_code == 200
 
 
@@ -106,8 +106,8 @@ def test_keys_are_revoked_and_not_made(site):
     key = ApiKeyFactory()
     assert site.get(url("apikey", "add")).status_code == 403
     body = {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0}
-    asked = site.post(url("apikey", "changelist"), body)
-    assert "A revoked key never works again." in asked.content.decode()
+    confirmation = site.post(url("apikey", "changelist"), body)
+    assert "A revoked key never works again." in confirmation.content.decode()
     assert ApiKey.objects.get().revoked_at is None
     answer = site.post(url("apikey", "changelist"), {**body, "confirmed": "yes"})
     assert answer.status_code == 302

@@ -33,16 +33,16 @@ def code(answer):
 
 
 def fields(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 # --- making ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_text_is_shown_once_and_works(boss):
-    made = boss.post("/api-keys", {**BODY, "networks": ["127.0.0.0/8", "127.0.0.1", "2001:db8::/32"]})
-    assert made.status_code == 201
-    key, secret = made.json()["apiKey"], made.json()["secret"]
+    answer = boss.post("/api-keys", {**BODY, "networks": ["127.0.0.0/8", "127.0.0.1", "2001:db8::/32"]})
+    assert answer.status_code == 201
+    key, secret = answer.json()["apiKey"], answer.json()["secret"]
     assert tokens.KEY.fullmatch(secret)
     assert secret.startswith(key["prefix"] + "_")
     assert secret.endswith(key["lastFour"])
@@ -137,9 +137,9 @@ def test_a_test_key_makes_and_rotates_no_live_one(boss):
     trial = Api(boss.post("/api-keys", {**BODY, "role": "organization_admin", "kind": "test"}).json()["secret"])
     assert code(trial.post("/api-keys", {**BODY, "kind": "live"})) == (403, "beyond_own_key")
     assert code(trial.post(f"/api-keys/{boss.api_key.public_id}/rotate")) == (403, "beyond_own_key")
-    made = trial.post("/api-keys", BODY).json()
-    assert made["apiKey"]["kind"] == "test"
-    assert made["secret"].startswith("at_test_")
+    new_key = trial.post("/api-keys", BODY).json()
+    assert new_key["apiKey"]["kind"] == "test"
+    assert new_key["secret"].startswith("at_test_")
 
 
 def test_a_key_that_ends_or_is_bound_makes_none_that_reaches_further(boss):
@@ -190,8 +190,8 @@ def test_a_bound_key_works_from_its_networks_alone(db, networks, address, works)
 
 
 def test_from_elsewhere_it_is_refused_like_any_wrong_key(boss):
-    made = boss.post("/api-keys", {**BODY, "networks": ["192.0.2.0/24"]}).json()
-    bound, wrong = Api(made["secret"]), Api("at_live_" + "0" * 26 + "_" + "a" * 49)
+    new_key = boss.post("/api-keys", {**BODY, "networks": ["192.0.2.0/24"]}).json()
+    bound, wrong = Api(new_key["secret"]), Api("at_live_" + "0" * 26 + "_" + "a" * 49)
     refused = [api.get("/tasks").json() for api in (bound, wrong)]
     assert refused[0]["status"] == 401
     assert {**refused[0], "requestId": ""} == {**refused[1], "requestId": ""}
@@ -204,32 +204,32 @@ def test_from_elsewhere_it_is_refused_like_any_wrong_key(boss):
 
 
 def test_a_key_is_renamed_and_bound(boss):
-    made = boss.post("/api-keys", BODY).json()
-    path = f"/api-keys/{made['apiKey']['id']}"
+    new_key = boss.post("/api-keys", BODY).json()
+    path = f"/api-keys/{new_key['apiKey']['id']}"
     changed = boss.patch(path, {"name": "night run", "networks": ["10.0.0.0/8"]}).json()["apiKey"]
     assert (changed["name"], changed["networks"]) == ("night run", ["10.0.0.0/8"])
-    assert Api(made["secret"]).get("/tasks").status_code == 401
+    assert Api(new_key["secret"]).get("/tasks").status_code == 401
     assert boss.patch(path, {"networks": None}).json()["apiKey"]["networks"] == []
-    assert Api(made["secret"]).get("/tasks").status_code == 200
+    assert Api(new_key["secret"]).get("/tasks").status_code == 200
     for member in ("role", "expiresAt", "kind"):
         assert boss.patch(path, {member: "admin"}).status_code == 400
 
 
 def test_rotation_gives_a_new_key_and_a_grace_to_the_old(boss):
     end = timezone.now() + 9 * DAY
-    given = {"networks": ["127.0.0.0/8"], "expiresAt": end.isoformat(), "kind": "test"}
-    old = boss.post("/api-keys", {**BODY, **given}).json()
+    options = {"networks": ["127.0.0.0/8"], "expiresAt": end.isoformat(), "kind": "test"}
+    old = boss.post("/api-keys", {**BODY, **options}).json()
     path = f"/api-keys/{old['apiKey']['id']}"
-    made = boss.post(f"{path}/rotate", {"graceHours": 2})
-    assert made.status_code == 201
-    new = made.json()
+    rotation = boss.post(f"{path}/rotate", {"graceHours": 2})
+    assert rotation.status_code == 201
+    new = rotation.json()
     same = ("name", "kind", "role", "networks", "expiresAt", "createdBy")
     assert [new["apiKey"][name] for name in same] == [old["apiKey"][name] for name in same]
     left = boss.get(path).json()["apiKey"]
     assert left["replacedBy"] == new["apiKey"]["id"]
     grace = ApiKey.objects.get(name="trainer", replaced_by__isnull=False).expires_at - timezone.now()
     assert timedelta(hours=1, minutes=55) < grace < timedelta(hours=2)
-    assert {Api(one["secret"]).get("/tasks").status_code for one in (old, new)} == {200}
+    assert {Api(key["secret"]).get("/tasks").status_code for key in (old, new)} == {200}
     assert code(boss.post(f"{path}/rotate")) == (409, "rotation_in_progress")
 
 
@@ -251,16 +251,16 @@ def test_a_rotation_prolongs_no_key(boss):
 
 @pytest.mark.parametrize("how", ["DELETE", "POST"])
 def test_a_revoked_key_stops_at_once_and_stays_listed(boss, how):
-    made = boss.post("/api-keys", BODY).json()
-    path = f"/api-keys/{made['apiKey']['id']}"
+    new_key = boss.post("/api-keys", BODY).json()
+    path = f"/api-keys/{new_key['apiKey']['id']}"
     for _ in range(2):
         answer = boss.delete(path) if how == "DELETE" else boss.post(f"{path}/revoke")
         assert answer.status_code == (204 if how == "DELETE" else 200)
-    assert Api(made["secret"]).get("/tasks").status_code == 401
+    assert Api(new_key["secret"]).get("/tasks").status_code == 401
     assert code(boss.patch(path, {"name": "x"})) == (409, "key_ended")
-    listed = [one["id"] for one in boss.get("/api-keys?status=ended").json()["apiKeys"]]
-    assert listed == [made["apiKey"]["id"]]
-    assert [one["id"] for one in boss.get("/api-keys?status=usable").json()["apiKeys"]] == [boss.api_key.public_id]
+    listed = [key["id"] for key in boss.get("/api-keys?status=ended").json()["apiKeys"]]
+    assert listed == [new_key["apiKey"]["id"]]
+    assert [key["id"] for key in boss.get("/api-keys?status=usable").json()["apiKeys"]] == [boss.api_key.public_id]
 
 
 def test_an_admin_revokes_what_members_made_but_not_what_is_above(operating, api_for):
@@ -275,7 +275,7 @@ def test_an_admin_revokes_what_members_made_but_not_what_is_above(operating, api
 
 def test_own_keys_are_ones_own_in_this_organization(operator, boss, api_for):
     elsewhere = api_for(role="training_operator", user=operator.user)
-    assert [one["id"] for one in operator.get("/api-keys").json()["apiKeys"]] == [operator.api_key.public_id]
+    assert [key["id"] for key in operator.get("/api-keys").json()["apiKeys"]] == [operator.api_key.public_id]
     for foreign in (elsewhere.api_key, boss.api_key):
         for method, tail in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/rotate"), ("POST", "/revoke")):
             body = {"name": "x"} if method == "PATCH" else None

@@ -149,7 +149,7 @@ def body(person):
 def test_a_session_reads_without_a_token(browser, person):
     task = TaskFactory(organization=person.organization)
     TaskFactory()
-    assert [found["id"] for found in browser.get(ROUTE).json()["tasks"]] == [task.public_id]
+    assert [row["id"] for row in browser.get(ROUTE).json()["tasks"]] == [task.public_id]
 
 
 def test_a_session_writes_with_the_csrf_token_alone(browser, body, token):
@@ -187,8 +187,8 @@ def test_a_key_needs_neither_session_nor_token(api):
 
 def test_the_key_decides_where_both_are_given(browser, person, api):
     mine, theirs = TaskFactory(organization=api.organization), TaskFactory(organization=person.organization)
-    found = browser.get(ROUTE, headers={"Authorization": f"Bearer {api.key}"}).json()["tasks"]
-    assert [task["id"] for task in found] == [mine.public_id] != [theirs.public_id]
+    tasks = browser.get(ROUTE, headers={"Authorization": f"Bearer {api.key}"}).json()["tasks"]
+    assert [task["id"] for task in tasks] == [mine.public_id] != [theirs.public_id]
 
 
 def test_a_wrong_key_is_not_made_good_by_a_session(browser):

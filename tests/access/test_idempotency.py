@@ -100,7 +100,7 @@ def test_the_repeated_answer_keeps_its_own_request_id(api, task):
 def test_another_body_with_the_same_key_is_refused(api, task, path):
     bodies = [item(task), item(task, response="5")]
     if path != ONE:
-        bodies = [{"completions": [one]} for one in bodies]
+        bodies = [{"completions": [body]} for body in bodies]
     first = api.post(path, bodies[0], **KEY)
     refused = api.post(path, bodies[1], **KEY)
     assert problems(refused, 422) == []
@@ -290,18 +290,18 @@ def probed(api):
     """The path of a verification, and the grader that it asks."""
     with serving(FakeGrader()) as fake:
         body = {"name": "G", "endpoint": fake.url, "capabilities": {}}
-        made = api.post("/graders", body).json()
-        fake.secret = made["credentials"]["sharedSecret"]
-        yield f"/graders/{made['grader']['id']}/verify", fake
+        registration = api.post("/graders", body).json()
+        fake.secret = registration["credentials"]["sharedSecret"]
+        yield f"/graders/{registration['grader']['id']}/verify", fake
 
 
 def test_a_verification_is_made_once(api, probed):
     path, fake = probed
     first = api.post(path, **KEY)
     assert (first.status_code, first.json()["verified"]) == (200, True)
-    asked = len(fake.calls)
+    calls = len(fake.calls)
     assert same(first, api.post(path, **KEY))
-    assert len(fake.calls) == asked
+    assert len(fake.calls) == calls
 
 
 def test_while_it_is_out_the_key_is_in_flight(api, probed, monkeypatch):

@@ -66,10 +66,10 @@ def test_fifty_at_once_store_one_row_and_each_is_told_the_same_or_to_ask_again(t
     body = {"completions": [item(task)]} if wrap else item(task)
     answers = together(*[post(path, body)] * 50)
     assert rows() == (1, 1)
-    answered = [one for one in answers if not is_in_flight(one)]
-    assert {one.status_code for one in answered} == {202}
-    assert len({one.content for one in answered}) == 1
-    assert [one.get("Idempotency-Replayed") for one in answered].count(None) == 1
+    answered = [answer for answer in answers if not is_in_flight(answer)]
+    assert {answer.status_code for answer in answered} == {202}
+    assert len({answer.content for answer in answered}) == 1
+    assert [answer.get("Idempotency-Replayed") for answer in answered].count(None) == 1
     assert StoredAnswer.objects.count() == 1
     assert post(path, body)()["Idempotency-Replayed"] == "true"
 
@@ -77,8 +77,8 @@ def test_fifty_at_once_store_one_row_and_each_is_told_the_same_or_to_ask_again(t
 def test_of_two_bodies_at_once_one_is_taken(task, post):
     bodies = [item(task, response=str(number)) for number in range(6)]
     answers = together(*[post(ONE, body) for body in bodies])
-    assert sorted({one.status_code for one in answers} - {409, 422}) == [202]
-    assert [one.status_code for one in answers].count(202) == 1
+    assert sorted({answer.status_code for answer in answers} - {409, 422}) == [202]
+    assert [answer.status_code for answer in answers].count(202) == 1
     assert rows() == (1, 1)
 
 

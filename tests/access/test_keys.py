@@ -37,8 +37,8 @@ def test_a_key_has_the_form_of_the_contract(kind):
 
 
 def test_two_keys_share_no_secret():
-    one, other = ApiKeyFactory(), ApiKeyFactory()
-    assert one.text.split("_")[3] != other.text.split("_")[3]
+    first, second = ApiKeyFactory(), ApiKeyFactory()
+    assert first.text.split("_")[3] != second.text.split("_")[3]
 
 
 def test_only_the_sha_256_of_a_key_is_in_the_table(key):
@@ -54,8 +54,8 @@ def test_only_the_sha_256_of_a_key_is_in_the_table(key):
 def test_a_good_key_is_found_with_what_a_request_needs_in_one_query(key, django_assert_num_queries):
     ApiKey.objects.update(last_used_at=timezone.now())
     with django_assert_num_queries(1):
-        found = tokens.find(key.text)
-        assert (found.organization, found.role, found.user) == (key.organization, key.role, key.user)
+        api_key = tokens.find(key.text)
+        assert (api_key.organization, api_key.role, api_key.user) == (key.organization, key.role, key.user)
 
 
 def altered(text):

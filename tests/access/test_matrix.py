@@ -142,8 +142,8 @@ def test_the_routes_allow_what_the_table_says(role, db):
     if role != "admin":
         OrganizationFactory(operating=True)
     other = owned(OrganizationFactory(), "reviewer")
-    found = {row: cell(*row, me, same, other) for row in ROWS}
-    assert found == {row: cells[role] for row, cells in ROWS.items()}
+    outcomes = {row: cell(*row, me, same, other) for row in ROWS}
+    assert outcomes == {row: cells[role] for row, cells in ROWS.items()}
 
 
 def test_without_a_key_nothing_is_let_in(db):

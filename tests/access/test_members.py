@@ -132,7 +132,7 @@ def test_who_is_invited_is_no_member_until_then(boss, invite):
     _, token = invite(boss, role="organization_admin")
     user = UserFactory(email=EMAIL)
     members_here = boss.get("/members?status=active").json()["members"]
-    assert [one["userId"] for one in members_here] == [ids.encode("user", boss.user.pk)]
+    assert [member["userId"] for member in members_here] == [ids.encode("user", boss.user.pk)]
     assert take(token).user == user
     assert boss.get("/members?status=invited").json()["members"] == []
 
@@ -151,7 +151,7 @@ def test_an_invitation_that_ran_out_is_shown_so_and_deleted_later(boss, invite):
     _, token = invite(boss)
     Membership.objects.filter(user=None).update(expires_at=timezone.now() - timedelta(days=1))
     assert joining.find(token) is None
-    assert [one["status"] for one in boss.get("/members?status=invited").json()["members"]] == ["expired"]
+    assert [member["status"] for member in boss.get("/members?status=invited").json()["members"]] == ["expired"]
     invitations.clean()
     assert Membership.objects.filter(user=None).exists()
     Membership.objects.filter(user=None).update(expires_at=timezone.now() - timedelta(days=31))
@@ -249,8 +249,8 @@ def test_operators_run_all_organizations(admin_api, invite, api_for):
     answer, token = invite(admin_api, role="organization_admin", **where)
     assert answer.json()["member"]["organizationId"] == where["organizationId"]
     assert take(token).organization == there
-    found = admin_api.get(f"/members?organizationId={where['organizationId']}").json()["members"]
-    assert [one["email"] for one in found] == [EMAIL]
+    members = admin_api.get(f"/members?organizationId={where['organizationId']}").json()["members"]
+    assert [member["email"] for member in members] == [EMAIL]
 
 
 # --- leaving, being removed, the last one ---------------------------------------------------------------------------
@@ -307,8 +307,8 @@ def test_of_two_admins_who_demote_each_other_one_remains():
             return exc.code
         return "done"
 
-    (one, her), (other, him) = pair
-    assert sorted(together(lambda: demote(one, him), lambda: demote(other, her))) == ["done", "last_admin"]
+    (first, her), (second, him) = pair
+    assert sorted(together(lambda: demote(first, him), lambda: demote(second, her))) == ["done", "last_admin"]
 
 
 @pytest.mark.postgres

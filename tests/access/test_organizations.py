@@ -23,7 +23,7 @@ def code(answer):
 
 def test_everybody_sees_their_own_and_operators_all(boss, admin_api):
     mine = boss.get("/organizations").json()
-    assert [one["id"] for one in mine["organizations"]] == [ids.encode("org", boss.organization.pk)]
+    assert [organization["id"] for organization in mine["organizations"]] == [ids.encode("org", boss.organization.pk)]
     assert mine["pagination"]["total"] == 1
     assert admin_api.get("/organizations").json()["pagination"]["total"] == Organization.objects.count() == 2
     assert boss.get(path_of(admin_api.organization)).status_code == 404
@@ -31,9 +31,9 @@ def test_everybody_sees_their_own_and_operators_all(boss, admin_api):
 
 
 def test_an_organization_is_made_by_operators_alone(boss, admin_api):
-    made = admin_api.post("/organizations", {"name": "Third"})
-    assert made.status_code == 201
-    assert made.json()["organization"]["operating"] is False
+    answer = admin_api.post("/organizations", {"name": "Third"})
+    assert answer.status_code == 201
+    assert answer.json()["organization"]["operating"] is False
     assert code(admin_api.post("/organizations", {"name": "Third"})) == (409, "name_taken")
     assert code(boss.post("/organizations", {"name": "Fourth"})) == (403, "forbidden")
     assert not Organization.objects.filter(name="Fourth").exists()
@@ -91,7 +91,7 @@ def test_retention_and_name_each_take_their_own_permission(boss, api_for):
         assert api.patch(path_of(boss.organization), may).status_code == 200
         assert code(api.patch(path_of(boss.organization), may_not)) == (403, "forbidden")
         assert code(api.patch(path_of(boss.organization), {**may, **may_not})) == (403, "forbidden")
-        assert [one["name"] for one in api.get("/organizations").json()["organizations"]]
+        assert [organization["name"] for organization in api.get("/organizations").json()["organizations"]]
 
 
 def test_another_organization_is_not_found(boss):

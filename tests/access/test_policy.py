@@ -93,8 +93,8 @@ def test_the_table_names_every_resource_and_every_built_in_role():
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_data_of_a_role_is_the_table(name):
-    found = granted(builtin.permissions(name))
-    assert found == {(res, act): scope for (role, res, act), scope in EXPECTED.items() if role == name and scope}
+    permissions = granted(builtin.permissions(name))
+    assert permissions == {(res, act): scope for (role, res, act), scope in EXPECTED.items() if role == name and scope}
 
 
 @pytest.mark.django_db
@@ -172,13 +172,13 @@ def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
 
 
 def test_own_where_nobody_owns_reaches_nothing_and_is_no_fault(principal_of):
-    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in builtin.RESOURCES]
+    entries = [{"resource": resource, "actions": ["read"], "scope": "own"} for resource in builtin.RESOURCES]
     organization = OrganizationFactory()
     principal = principal_of(Role.objects.create(name="mine", organization=organization, permissions=entries))
-    for found in every_subclass(ScopedQuerySet):
-        model = MODEL_OF.get(found.__name__)
+    for queryset_class in every_subclass(ScopedQuerySet):
+        model = MODEL_OF.get(queryset_class.__name__)
         if model is not None:
-            assert not found(model).visible_to(principal).filter(pk=None).exists()
+            assert not queryset_class(model).visible_to(principal).filter(pk=None).exists()
 
 
 def test_what_no_role_knows_is_not_allowed(principal_of):
@@ -216,15 +216,15 @@ MODEL_OF = {
 @pytest.fixture
 def world(db):
     """Two organizations; in each two people with a grader, a task on it and a score by it."""
-    made = {}
+    scores = {}
     for where in ("here", "there"):
         organization = OrganizationFactory(name=where)
         for who in ("me", "colleague"):
             user = UserFactory()
             grader = GraderFactory(organization=organization, created_by=user)
             task = TaskFactory(organization=organization, created_by=user, graders=[grader])
-            made[where, who] = ScoreFactory(run__completion__task=task)
-    return made
+            scores[where, who] = ScoreFactory(run__completion__task=task)
+    return scores
 
 
 MODELS = [
@@ -244,7 +244,7 @@ def test_a_queryset_leaves_what_the_scope_says(world, principal_of, model, resou
     mine = world["here", "me"]
     mine.organization.operating = operating
     principal = principal_of(name, mine.organization, user=mine.grader.created_by)
-    wanted = {
+    expected = {
         None: set(),
         "own": {part(mine).pk},
         "organization": {part(world["here", who]).pk for who in ("me", "colleague")},
@@ -253,9 +253,9 @@ def test_a_queryset_leaves_what_the_scope_says(world, principal_of, model, resou
     scope = EXPECTED[name, resource, action]
     scope = "organization" if scope == "all" and not operating else scope
     assert model._default_manager.all().resource == resource
-    assert set(model.objects.all().allowed(principal, action).values_list("pk", flat=True)) == wanted[scope]
+    assert set(model.objects.all().allowed(principal, action).values_list("pk", flat=True)) == expected[scope]
     if action == "read":
-        assert set(model.objects.all().visible_to(principal).values_list("pk", flat=True)) == wanted[scope]
+        assert set(model.objects.all().visible_to(principal).values_list("pk", flat=True)) == expected[scope]
 
 
 def test_own_is_by_person_and_ends_at_the_organization(world, principal_of):
@@ -303,9 +303,9 @@ def test_what_may_not_be_read_is_not_found_and_what_may_be_read_only_is_forbidde
 
 
 def test_every_scoped_queryset_names_a_resource_of_the_table():
-    found = {kind.__name__: kind.resource for kind in every_subclass(ScopedQuerySet)}
-    assert set(found.values()) <= set(builtin.RESOURCES), found
-    assert len(found) >= 8
+    resources = {kind.__name__: kind.resource for kind in every_subclass(ScopedQuerySet)}
+    assert set(resources.values()) <= set(builtin.RESOURCES), resources
+    assert len(resources) >= 8
 
 
 def test_what_endpoints_and_pages_need_is_offered_and_what_is_offered_has_a_use():
@@ -317,10 +317,10 @@ def test_what_endpoints_and_pages_need_is_offered_and_what_is_offered_has_a_use(
 
 
 def every_subclass(kind):
-    for found in kind.__subclasses__():
-        if found.__module__.startswith(("autotune", "graders", "tasks", "scores", "exports")):
-            yield found
-        yield from every_subclass(found)
+    for subclass in kind.__subclasses__():
+        if subclass.__module__.startswith(("autotune", "graders", "tasks", "scores", "exports")):
+            yield subclass
+        yield from every_subclass(subclass)
 
 
 def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
@@ -335,9 +335,12 @@ def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
     after = migration.carried_over(before)
     assert builtin.fault(after) is None
     assert granted(after) == {
-        **{(one, "read"): "organization" for one in ("organizations", "members", "roles", "audit", "retention")},
-        **{(one, "update"): "organization" for one in ("organizations", "members", "roles", "retention")},
-        **{(one, action): "organization" for one in ("reviews", "feedback") for action in ("create", "read")},
+        **{
+            (resource, "read"): "organization"
+            for resource in ("organizations", "members", "roles", "audit", "retention")
+        },
+        **{(resource, "update"): "organization" for resource in ("organizations", "members", "roles", "retention")},
+        **{(resource, action): "organization" for resource in ("reviews", "feedback") for action in ("create", "read")},
         ("scores", "read"): "own",
         ("reasoning", "read"): "own",
         ("tasks", "read"): "organization",

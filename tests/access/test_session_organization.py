@@ -15,13 +15,13 @@ def user(db):
 
 @pytest.fixture
 def two(user):
-    made = []
+    organizations = []
     for role in ("reviewer", "organization_admin"):
         organization = OrganizationFactory()
         role = Role.objects.get(organization=None, name=role)
         Membership.objects.create(organization=organization, user=user, role=role)
-        made.append(organization)
-    return made
+        organizations.append(organization)
+    return organizations
 
 
 @pytest.fixture
@@ -40,11 +40,15 @@ def choose(browser, value):
 def acts_in(browser):
     """The organizations that the session may read as an administrator, or the status."""
     answer = browser.get("/api/v1/organizations")
-    return [one["id"] for one in answer.json()["organizations"]] if answer.status_code == 200 else answer.status_code
+    return (
+        [organization["id"] for organization in answer.json()["organizations"]]
+        if answer.status_code == 200
+        else answer.status_code
+    )
 
 
 def test_the_role_follows_the_chosen_organization(browser, two):
-    first, second = (ids.encode("org", one.pk) for one in two)
+    first, second = (ids.encode("org", organization.pk) for organization in two)
     assert acts_in(browser) == 403  # a reviewer in the first
     choose(browser, second)
     assert acts_in(browser) == [second]

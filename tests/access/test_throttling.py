@@ -91,15 +91,15 @@ def test_of_many_at_one_moment_exactly_the_burst_is_admitted():
     def twenty():
         return admitted("key:a", Rate(per_minute=1, burst=50), 20)
 
-    found = together(*[twenty] * 8)
-    assert sum(map(sum, found)) == 50
+    admissions = together(*[twenty] * 8)
+    assert sum(map(sum, admissions)) == 50
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_many_first_ones_at_one_moment_exactly_one_is_admitted():
-    found = together(*[lambda: rates.check("key:new", Rate(per_minute=1, burst=1))] * 8)
-    assert sorted(one.admitted for one in found) == [False] * 7 + [True]
-    assert {one.retry_after_s for one in found if not one.admitted} <= {59, 60}
+    allowances = together(*[lambda: rates.check("key:new", Rate(per_minute=1, burst=1))] * 8)
+    assert sorted(allowance.admitted for allowance in allowances) == [False] * 7 + [True]
+    assert {allowance.retry_after_s for allowance in allowances if not allowance.admitted} <= {59, 60}
 
 
 def test_rows_that_hold_nobody_back_are_deleted_daily(db):

@@ -30,10 +30,10 @@ def client():
 @pytest.mark.redis
 def test_it_counts_without_the_database(subject, client):
     """No database is to be had in this test."""
-    found = [rates.check(subject, SLOW) for _ in range(6)]
-    assert [one.admitted for one in found] == [True] * 5 + [False]
-    assert found[0] == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
-    assert found[-1] == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
+    allowances = [rates.check(subject, SLOW) for _ in range(6)]
+    assert [allowance.admitted for allowance in allowances] == [True] * 5 + [False]
+    assert allowances[0] == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
+    assert allowances[-1] == Allowance(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
     assert 299_000 <= client.pttl(f"autotune:throttle:{subject}") <= 300_000
 
 

@@ -31,7 +31,7 @@ def test_the_session_gets_a_new_key_at_login():
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "next_url",
     [
         "https://evil.example/",
         "//evil.example/",
@@ -41,8 +41,8 @@ def test_the_session_gets_a_new_key_at_login():
         "https://testserver/x",
     ],
 )
-def test_next_leads_nowhere_else(wanted):
-    answer = log_in(browser(), person(), next=wanted)
+def test_next_leads_nowhere_else(next_url):
+    answer = log_in(browser(), person(), next=next_url)
     assert (answer.status_code, answer["Location"]) == (302, "/account")
 
 
@@ -70,11 +70,11 @@ def test_who_may_not_use_the_administration_is_told_so_and_not_asked_to_log_in_a
 
 
 def test_unknown_email_wrong_password_and_no_password_get_the_same_answer():
-    known = person()
+    member = person()
     person("sso@example.org").set_unusable_password()
     User.objects.filter(email="sso@example.org").update(password="!")
     pages = []
-    for email in (known.email, "nobody@example.org", "sso@example.org"):
+    for email in (member.email, "nobody@example.org", "sso@example.org"):
         answer = browser().post(LOGIN, {"login": email, "password": "a wrong password"})
         assert answer.status_code == 200
         pages.append(without_tokens(answer, email))

@@ -91,9 +91,9 @@ def test_a_forgotten_one_is_replaced_by_a_link_that_works_once_and_ends_the_sess
 
 def test_asking_for_an_unknown_email_gets_the_same_answer_and_no_mail():
     person()
-    known = browser().post(FORGOTTEN, {"email": "someone@example.org"})
+    answer_to_person = browser().post(FORGOTTEN, {"email": "someone@example.org"})
     unknown = browser().post(FORGOTTEN, {"email": "nobody@example.org"})
-    assert (known.status_code, known["Location"]) == (unknown.status_code, unknown["Location"])
+    assert (answer_to_person.status_code, answer_to_person["Location"]) == (unknown.status_code, unknown["Location"])
     assert [letter.to for letter in letters()] == [["someone@example.org"]]
 
 

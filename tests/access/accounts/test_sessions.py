@@ -127,7 +127,7 @@ def test_a_new_password_leaves_the_session_at_hand_alone():
     user.refresh_from_db()
     row = WebSession.objects.get(user=user)
     assert (row.agent, row.address) == ("Mine/1", "127.0.0.1"), "it is still known from where"
-    assert [one.pk for one in sessions.of(user)] == [row.pk]
+    assert [session.pk for session in sessions.of(user)] == [row.pk]
 
 
 def test_after_a_password_that_a_command_changed_none_is_listed():

@@ -75,8 +75,8 @@ def test_a_password_that_is_not_changed(client, somebody, since):
 
 def test_a_forgotten_password(somebody, since):
     client = browser()
-    (asked,) = since(lambda: client.post("/account/password/forgotten", {"email": somebody.email}))
-    assert asked.route == "/account/password/forgotten"
+    (request_event,) = since(lambda: client.post("/account/password/forgotten", {"email": somebody.email}))
+    assert request_event.route == "/account/password/forgotten"
     link = re.search(r"/account/password/reset/\S+", until(lambda: mail.outbox)[0].body)[0]
     form = client.get(link)["Location"]
     (event,) = since(lambda: client.post(form, {"password1": FRESH, "password2": FRESH}))

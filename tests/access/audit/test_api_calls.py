@@ -78,9 +78,18 @@ def test_a_read_goes_on_with_an_alarm_and_the_trail_tells_the_loss_when_it_can(a
 def test_a_read_names_its_object_and_a_list_how_many(api, task, events):
     api.get(f"/tasks/{public('task', task)}")
     api.get("/tasks")
-    one, many = events()
-    assert (one.action, one.object_id, one.route) == ("tasks.read", public("task", task), "/api/v1/tasks/:task_id")
-    assert (many.action, many.objects_count, many.object_id, many.fields) == ("tasks.read", 1, "", None)
+    read_event, list_event = events()
+    assert (read_event.action, read_event.object_id, read_event.route) == (
+        "tasks.read",
+        public("task", task),
+        "/api/v1/tasks/:task_id",
+    )
+    assert (list_event.action, list_event.objects_count, list_event.object_id, list_event.fields) == (
+        "tasks.read",
+        1,
+        "",
+        None,
+    )
 
 
 REFUSED = [

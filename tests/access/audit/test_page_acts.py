@@ -50,10 +50,10 @@ def test_a_login_is_one_event_of_the_persons_organization(client, person, events
 def test_a_failed_login_names_a_person_that_exists_and_nothing_else(client, person, events):
     client.post(LOGIN, {"login": person.email, "password": "wrong-wrong-wrong"})
     client.post(LOGIN, {"login": "hunter2-typed-here@example.org", "password": "wrong-wrong-wrong"})
-    known, unknown = events()
-    assert (known.actor, known.object_id) == (person.email, ids.encode("user", person.pk))
-    assert (unknown.actor, unknown.object_id) == ("unknown", "")
-    for event in (known, unknown):
+    known_person, unknown_person = events()
+    assert (known_person.actor, known_person.object_id) == (person.email, ids.encode("user", person.pk))
+    assert (unknown_person.actor, unknown_person.object_id) == ("unknown", "")
+    for event in (known_person, unknown_person):
         assert (event.action, event.outcome, event.chain, event.user_id) == (
             "session.login",
             "refused",
