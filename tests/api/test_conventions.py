@@ -9,7 +9,9 @@ from tests.api.documented import CALLS, OPERATIONS, PROBLEM
 
 WITH_BODY = [operation for operation in OPERATIONS if operation.has_body]
 WITH_KEY = [operation for operation in OPERATIONS if operation.needs_key]
-WITHOUT_BODY = [one for one in WITH_KEY if not one.has_body and one.method in ("POST", "DELETE")]
+WITHOUT_BODY = [
+    operation for operation in WITH_KEY if not operation.has_body and operation.method in ("POST", "DELETE")
+]
 REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]
 WITH_IDS = [operation for operation in WITH_KEY if operation.ids]
 
@@ -62,7 +64,13 @@ def test_a_key_in_the_query_is_no_key(world, operation):
     assert key not in json.dumps(refusal(answer, 401))
 
 
-@each([one for one in OPERATIONS if not one.needs_key and one.method == "GET" and not one.ids])
+@each(
+    [
+        operation
+        for operation in OPERATIONS
+        if not operation.needs_key and operation.method == "GET" and not operation.ids
+    ]
+)
 def test_an_open_endpoint_looks_at_no_key(world, operation):
     world.api.key = None
     assert call(operation, world).status_code == 200
@@ -73,7 +81,7 @@ def test_an_open_endpoint_looks_at_no_key(world, operation):
 
 
 def test_every_post_with_a_key_of_the_api_takes_an_idempotency_key():
-    assert [one for one in WITH_KEY if one.method == "POST"] == REPEATABLE
+    assert [operation for operation in WITH_KEY if operation.method == "POST"] == REPEATABLE
 
 
 @each(REPEATABLE)
@@ -112,18 +120,18 @@ def test_an_unknown_query_parameter_is_named(world, operation):
 
 @each(OPERATIONS)
 def test_the_request_id_comes_back(world, operation):
-    for given in ("my-Request_1", "x" * 64):
-        assert call(operation, world, x_request_id=given)["X-Request-Id"] == given
-        assert call(operation, world, query="?wat=1", x_request_id=given).json()["requestId"] == given
+    for request_id in ("my-Request_1", "x" * 64):
+        assert call(operation, world, x_request_id=request_id)["X-Request-Id"] == request_id
+        assert call(operation, world, query="?wat=1", x_request_id=request_id).json()["requestId"] == request_id
 
 
 @one_engine
-@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
+@pytest.mark.parametrize("request_id", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
 @pytest.mark.parametrize("path", ["/health", "/tasks", "/no-such-path"])
-def test_a_request_id_that_is_none_is_replaced(world, path, given):
-    made = world.api.get(path, x_request_id=given)["X-Request-Id"]
-    assert made != given
-    assert 1 <= len(made) <= 64
+def test_a_request_id_that_is_none_is_replaced(world, path, request_id):
+    replacement = world.api.get(path, x_request_id=request_id)["X-Request-Id"]
+    assert replacement != request_id
+    assert 1 <= len(replacement) <= 64
 
 
 # --- bodies ---------------------------------------------------------------------------------------------------------
@@ -233,8 +241,8 @@ def test_a_malformed_id_in_the_path_is_not_found(world, operation):
 def test_what_belongs_to_another_organization_is_not_found(world, elsewhere, operation):
     body = right_body(operation, world)
     nobodys = {name: ids.encode(KINDS[name], ids.new()) for name in operation.ids}
-    found = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]
-    first, second = ({**refusal(answer, 404), "requestId": None} for answer in found)
+    answers = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]
+    first, second = ({**refusal(answer, 404), "requestId": None} for answer in answers)
     assert first == second
     assert call(operation, elsewhere, body=right_body(operation, elsewhere)).status_code not in (404, 500)
 
@@ -252,7 +260,7 @@ def test_an_unknown_address_is_a_problem_too(world, method, path):
 @one_engine
 @each(OPERATIONS)
 def test_methods_that_are_not_offered_are_405(world, operation):
-    offered = {one.method for one in OPERATIONS if one.path == operation.path}
+    offered = {candidate.method for candidate in OPERATIONS if candidate.path == operation.path}
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - offered:
         answer = world.api.call(method, operation.url(world.ids), raw=b"")
         assert refusal(answer, 405)["code"] == "method_not_allowed"
@@ -267,7 +275,7 @@ def test_options_says_what_is_offered(world, operation):
     assert operation.method in answer["Allow"]
 
 
-@each([one for one in OPERATIONS if one.method == "GET"])
+@each([operation for operation in OPERATIONS if operation.method == "GET"])
 def test_head_is_get_without_the_body(world, operation):
     answer = call(operation, world)
     head = world.api.call("HEAD", operation.url(world.ids))

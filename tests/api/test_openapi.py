@@ -119,7 +119,9 @@ def test_every_operation_is_described_and_names_its_parameters():
     assert len({operation.described["operationId"] for operation in OPERATIONS}) == len(OPERATIONS)
     for operation in OPERATIONS:
         assert operation.described["summary"]
-        named = {one["name"] for one in operation.described.get("parameters", ()) if one["in"] == "path"}
+        named = {
+            parameter["name"] for parameter in operation.described.get("parameters", ()) if parameter["in"] == "path"
+        }
         assert named == set(operation.ids)
 
 
@@ -187,7 +189,7 @@ def test_every_documented_answer_is_given_and_keeps_to_its_schema(world, operati
         if operation.has_body and body is not None:
             (described,) = operation.described["requestBody"]["content"].values()
             assert faults(body, described["schema"]) == []
-        if call.known:
+        if call.with_etag:
             headers["if_none_match"] = world.api.call(operation.method, url)["ETag"]
         for _ in range(call.repeat):
             answer = world.api.call(operation.method, url, body, **headers)
@@ -223,7 +225,7 @@ def test_what_can_not_be_accepted_is_a_documented_refusal(world, operation):
 def test_not_ready_is_a_documented_answer(world, monkeypatch):
     failed = probes.Readiness("failed", [])
     monkeypatch.setattr(probes, "readiness", lambda: failed)
-    (operation,) = (one for one in OPERATIONS if one.name == "GET /ready")
+    (operation,) = (operation for operation in OPERATIONS if operation.name == "GET /ready")
     answer = world.api.get("/ready")
     assert answer.status_code == 503
     check(operation, answer)
@@ -231,7 +233,7 @@ def test_not_ready_is_a_documented_answer(world, monkeypatch):
 
 def test_not_moving_is_a_documented_answer(world):
     Pulse.objects.create(name="sweep", at=timezone.now() - timedelta(hours=1))
-    (operation,) = (one for one in OPERATIONS if one.name == "GET /moving")
+    (operation,) = (operation for operation in OPERATIONS if operation.name == "GET /moving")
     answer = world.api.get("/moving")
     assert answer.status_code == 503
     check(operation, answer)
@@ -262,7 +264,7 @@ def shown_once():
 
 
 @pytest.mark.parametrize(
-    ("name", "schema", "members"), [*shown_once()], ids=lambda given: given if isinstance(given, str) else ""
+    ("name", "schema", "members"), [*shown_once()], ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_a_secret_may_be_null_since_a_repeated_answer_lacks_it(name, schema, members):
     for member in members:
@@ -271,6 +273,7 @@ def test_a_secret_may_be_null_since_a_repeated_answer_lacks_it(name, schema, mem
             within = within["properties"][step]
             options = within.get("anyOf", [within])
             within = next(
-                (COMPONENTS["schemas"][one["$ref"].rpartition("/")[2]] for one in options if "$ref" in one), within
+                (COMPONENTS["schemas"][option["$ref"].rpartition("/")[2]] for option in options if "$ref" in option),
+                within,
             )
         assert faults(None, within) == [], f"{member} of {name}"
