@@ -93,18 +93,18 @@ def test_a_row_with_foreign_keys_and_ciphertext_reads_as_one_of_the_orm():
     values = {**Completion.objects.values(*names).get(), "id": pk, "prompt": prompt, "response": None}
     values |= {"metadata": None, "messages": None}
     bulk.insert(Completion, names, [[values[name] for name in names]])
-    made = Completion.objects.get(pk=pk)
-    assert (made.prompt, made.response, made.task_id) == ("in bulk", None, like.task_id)
-    assert made.created_at == Completion.objects.get(pk=like.pk).created_at
+    completion = Completion.objects.get(pk=pk)
+    assert (completion.prompt, completion.response, completion.task_id) == ("in bulk", None, like.task_id)
+    assert completion.created_at == Completion.objects.get(pk=like.pk).created_at
 
 
 @pytest.mark.django_db
 def test_a_breach_of_a_constraint_is_djangos_own_error_and_inserts_nothing():
-    one = OrganizationFactory()
-    rows = [(ids.new(), "fresh", False, False, AT), (ids.new(), one.name, False, False, AT)]
+    organization = OrganizationFactory()
+    rows = [(ids.new(), "fresh", False, False, AT), (ids.new(), organization.name, False, False, AT)]
     with pytest.raises(IntegrityError), transaction.atomic():
         bulk.insert(Organization, ["id", "name", "operating", "suspended", "created_at"], rows)
-    assert Organization.objects.get() == one
+    assert Organization.objects.get() == organization
 
 
 @pytest.mark.django_db

@@ -75,10 +75,10 @@ def test_wire_times_are_utc_with_milliseconds_cut_off():
 def test_the_databases_clock_is_at_hand_in_a_query_and_by_itself():
     OrganizationFactory()
     before = clock.database_now()
-    told = Organization.objects.annotate(now=clock.DatabaseNow()).values_list("now", flat=True).get()
+    query_time = Organization.objects.annotate(now=clock.DatabaseNow()).values_list("now", flat=True).get()
     after = clock.database_now()
-    assert before - timedelta(milliseconds=1) <= told <= after  # SQLite tells whole milliseconds
-    assert told.utcoffset() == timedelta(0)
+    assert before - timedelta(milliseconds=1) <= query_time <= after  # SQLite tells whole milliseconds
+    assert query_time.utcoffset() == timedelta(0)
 
 
 @pytest.mark.django_db

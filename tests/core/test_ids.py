@@ -76,8 +76,8 @@ def test_a_path_gives_the_uuid():
 
 
 def test_ids_made_later_sort_later():
-    made = [ids.new() for _ in range(1000)]
-    assert made == sorted(made)
-    assert {value.version for value in made} == {7}
-    written = [ids.encode("run", value) for value in made]
+    new_ids = [ids.new() for _ in range(1000)]
+    assert new_ids == sorted(new_ids)
+    assert {value.version for value in new_ids} == {7}
+    written = [ids.encode("run", value) for value in new_ids]
     assert written == sorted(written)

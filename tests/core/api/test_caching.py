@@ -25,7 +25,7 @@ def test_it_is_for_the_caller_alone():
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "expected"),
     [
         ('"a"', True),
         ('W/"a"', True),
@@ -40,8 +40,8 @@ def test_it_is_for_the_caller_alone():
         ('"*"', False),
     ],
 )
-def test_if_none_match_is_compared_weakly(header, found):
-    assert etags.matches(header, '"a"') is found
+def test_if_none_match_is_compared_weakly(header, expected):
+    assert etags.matches(header, '"a"') is expected
 
 
 def test_who_has_it_gets_no_body():

@@ -44,17 +44,17 @@ def api(api_for):
 # --- request ids ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", ["a", "A-b_9", "x" * 64])
-def test_a_well_formed_request_id_comes_back(client, given):
+@pytest.mark.parametrize("request_id", ["a", "A-b_9", "x" * 64])
+def test_a_well_formed_request_id_comes_back(client, request_id):
     for path in ("/", "/api/v1/health", "/api/v1/nowhere", "/nowhere", "/static/css/site.css"):
-        assert client.get(path, headers={"X-Request-Id": given})["X-Request-Id"] == given
+        assert client.get(path, headers={"X-Request-Id": request_id})["X-Request-Id"] == request_id
 
 
-@pytest.mark.parametrize("given", ["", " ", "x" * 65, "a b", "a\nb", "a;b", "é", "a.b", "<script>"])
-def test_any_other_is_replaced(client, given):
-    made = client.get("/api/v1/nowhere", headers={"X-Request-Id": given})
-    assert made["X-Request-Id"] not in ("", given)
-    assert made.json()["requestId"] == made["X-Request-Id"]
+@pytest.mark.parametrize("request_id", ["", " ", "x" * 65, "a b", "a\nb", "a;b", "é", "a.b", "<script>"])
+def test_any_other_is_replaced(client, request_id):
+    answer = client.get("/api/v1/nowhere", headers={"X-Request-Id": request_id})
+    assert answer["X-Request-Id"] not in ("", request_id)
+    assert answer.json()["requestId"] == answer["X-Request-Id"]
 
 
 def test_each_request_has_an_id_of_its_own(client):
@@ -64,9 +64,9 @@ def test_each_request_has_an_id_of_its_own(client):
 # --- bodies ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("told", [{}, {"CONTENT_LENGTH": "2"}])
-def test_a_chunked_body_is_411_whatever_length_is_told_beside_it(client, told):
-    answer = client.generic("POST", ROUTE, HTTP_TRANSFER_ENCODING="chunked", **told, **{"wsgi.input": Unread()})
+@pytest.mark.parametrize("headers", [{}, {"CONTENT_LENGTH": "2"}])
+def test_a_chunked_body_is_411_whatever_length_is_told_beside_it(client, headers):
+    answer = client.generic("POST", ROUTE, HTTP_TRANSFER_ENCODING="chunked", **headers, **{"wsgi.input": Unread()})
     problem(answer, 411, "length_required")
     assert answer["Connection"] == "close"
 
@@ -176,14 +176,14 @@ def seen(settings):
     settings.AUTOTUNE_TRUSTED_PROXIES = ["10.0.0.0/8", "2001:db8:1::/48"]
 
     def ask(peer, **headers):
-        found = {}
+        meta = {}
 
         def view(request):
-            found.update(request.META)
+            meta.update(request.META)
             return HttpResponse()
 
         TrustedProxyMiddleware(view)(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
-        return found
+        return meta
 
     return ask
 

@@ -45,12 +45,12 @@ def messages(folders):
 
 
 def take_all(channel):
-    found = []
+    messages = []
     while True:
         try:
-            found.append(channel._get(QUEUE))
+            messages.append(channel._get(QUEUE))
         except Empty:
-            return found
+            return messages
 
 
 def elsewhere(folders, body, *args):
@@ -123,12 +123,12 @@ def test_a_reader_never_meets_half_a_message_while_two_processes_write(channel, 
     for writer in writers:
         writer.stdin.write("\n")
         writer.stdin.flush()
-    found = []
+    messages = []
     while any(writer.poll() is None for writer in writers):
-        found += take_all(channel)
-    found += take_all(channel)
+        messages += take_all(channel)
+    messages += take_all(channel)
     assert [writer.returncode for writer in writers] == [0, 0]
-    assert sorted((message["from"], message["n"]) for message in found) == [(w, n) for w in "ab" for n in range(150)]
+    assert sorted((message["from"], message["n"]) for message in messages) == [(w, n) for w in "ab" for n in range(150)]
 
 
 @pytest.mark.processes

@@ -58,6 +58,6 @@ def long_texts():
 
 
 def test_every_column_of_text_is_encrypted_or_has_a_reason_not_to_be():
-    found = set(long_texts())
-    assert found - PLAIN.keys() == set(), "encrypt it, or say here why it may be read in a dump"
-    assert PLAIN.keys() - found == set(), "is not there any more"
+    columns = set(long_texts())
+    assert columns - PLAIN.keys() == set(), "encrypt it, or say here why it may be read in a dump"
+    assert PLAIN.keys() - columns == set(), "is not there any more"

@@ -20,7 +20,7 @@ from tests.support.concurrency import together
 
 NOW = timedelta(0)
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed_keys_alone")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed_keys_only")]
 
 
 @pytest.fixture
@@ -106,12 +106,12 @@ def test_what_is_written_since_is_under_the_new_key(completions):
 def test_a_worker_that_died_leaves_where_it_was(completions, small_steps):
     reencryption.start(settles_after=NOW)
     Reencryption.objects.exclude(column="tasks.Completion.prompt").update(finished_at=clock.database_now())
-    one = reencryption._claim(reencryption.columns())
-    dying = reencryption._Pass(one, encrypted(Completion, "prompt"), rotation.retired())
+    claim = reencryption._claim(reencryption.columns())
+    dying = reencryption._Pass(claim, encrypted(Completion, "prompt"), rotation.retired())
     dying._row.began_at, dying._row.total = clock.database_now(), 5
     assert dying._window() is False
     assert dying._keep()
-    row = Reencryption.objects.get(pk=one.pk)
+    row = Reencryption.objects.get(pk=claim.pk)
     assert (row.done, row.rewritten, row.total) == (2, 2, 5)
     assert reencryption.work() == 0  # its lease still holds
     Reencryption.objects.update(leased_until=clock.database_now() - timedelta(seconds=1))
@@ -156,8 +156,8 @@ def heads_of(row):
 
 def test_a_start_during_a_pass_begins_anew(completions, small_steps):
     reencryption.start(settles_after=NOW)
-    one = reencryption._claim(reencryption.columns())
-    old = reencryption._Pass(one, reencryption.columns()[one.column], rotation.retired())
+    claim = reencryption._claim(reencryption.columns())
+    old = reencryption._Pass(claim, reencryption.columns()[claim.column], rotation.retired())
     reencryption.start(settles_after=NOW)
     assert not old._keep()
     assert finish() > 0
@@ -193,8 +193,8 @@ def test_a_change_between_reading_and_writing_is_not_overwritten(completions, mo
         return cipher_of(*about)
 
     Reencryption.objects.exclude(pk="tasks.Completion.prompt").delete()
-    one = reencryption._claim(reencryption.columns())
-    work = reencryption._Pass(one, encrypted(Completion, "prompt"), rotation.retired())
+    claim = reencryption._claim(reencryption.columns())
+    work = reencryption._Pass(claim, encrypted(Completion, "prompt"), rotation.retired())
     monkeypatch.setattr(encryption, "cipher_of", rival)
     work._rewrite([row.pk])
     assert work._row.rewritten == 0
@@ -213,9 +213,9 @@ def test_writers_lose_nothing_while_it_runs(small_steps):
         while not over.is_set():
             turn += 1
             for row in rows[::3]:
-                found = Completion.objects.get(pk=row.pk)
-                found.prompt = str(turn)
-                found.save(update_fields=["prompt"])
+                completion = Completion.objects.get(pk=row.pk)
+                completion.prompt = str(turn)
+                completion.save(update_fields=["prompt"])
         return turn
 
     def work():
@@ -246,7 +246,7 @@ def test_the_command_starts_and_shows_how_far_it_is(completions, capsys):
     assert "there is nothing to re-encrypt" in capsys.readouterr().out
     call_command("reencrypt", "--start", "--settle-minutes=0", "--nothing-serves", "--now", "--json")
     shown = json.loads(capsys.readouterr().out)
-    prompts = next(one for one in shown["columns"] if one["column"] == "tasks.Completion.prompt")
+    prompts = next(column for column in shown["columns"] if column["column"] == "tasks.Completion.prompt")
     assert (prompts["done"], prompts["total"], prompts["rewritten"], shown["retiredKeys"]) == (5, 5, 5, 0)
     call_command("reencrypt", "--start")
     assert "pass 1 from" in capsys.readouterr().out
@@ -260,7 +260,10 @@ def test_a_ciphertext_is_good_for_its_own_column_and_row_alone():
     for name, field in fields.items():
         stored = field.envelope(cipher, mine, "text")
         assert field.decrypt(mine, stored) == "text", name
-        for elsewhere, row in [(field, other), *((one, mine) for one in fields.values() if one is not field)]:
+        for elsewhere, row in [
+            (field, other),
+            *((foreign, mine) for foreign in fields.values() if foreign is not field),
+        ]:
             with pytest.raises(encryption.Undecryptable):
                 elsewhere.decrypt(row, stored)
 

@@ -44,7 +44,7 @@ def test_after_a_rotation_the_old_master_key_is_not_needed(written, masters):
     assert rotation.rewrap().rewrapped == 4
     assert rotation.wrapped_by() == {"second": 4}
     masters(SECOND)
-    assert [encryption.decrypt(AT, row, one) for one in envelopes] == [TEXT] * 3
+    assert [encryption.decrypt(AT, row, envelope) for envelope in envelopes] == [TEXT] * 3
     assert encryption.content_digest(scopes[0], TEXT) == digest
 
 
@@ -86,7 +86,7 @@ def test_two_rotations_at_once_leave_every_data_key_readable(masters):
     masters(SECOND, FIRST)
     assert sum(done.rewrapped for done in together(*[rotation.rewrap] * 3)) == 40
     masters(SECOND)
-    assert [encryption.decrypt(AT, row, one) for one in envelopes] == [TEXT] * 40
+    assert [encryption.decrypt(AT, row, envelope) for envelope in envelopes] == [TEXT] * 40
 
 
 def test_a_key_that_was_added_to_the_file_is_found_without_a_restart(written, masters, settings, tmp_path):
@@ -157,9 +157,9 @@ def test_the_command_rotates_and_says_when_the_old_key_may_go(written, masters, 
     call_command("rotate_keys", "--check")
     assert "Keep first" in capsys.readouterr().out
     call_command("rotate_keys")
-    said = capsys.readouterr().out
-    assert "4 data keys wrapped again under second." in said
-    assert "may be removed" in said
+    output = capsys.readouterr().out
+    assert "4 data keys wrapped again under second." in output
+    assert "may be removed" in output
     event = AuditEvent.objects.get(action="keys.rotated")
     assert (event.actor, event.object_id, event.objects_count) == ("rotate_keys", "second", 4)
 

@@ -39,9 +39,9 @@ def serve():
 
 @pytest.fixture
 def engine():
-    made = Engine(allow=parse_allow("127.0.0.1/32"))
-    yield made
-    made.close()
+    outbound_engine = Engine(allow=parse_allow("127.0.0.1/32"))
+    yield outbound_engine
+    outbound_engine.close()
 
 
 def ask(server, **changes):
@@ -239,8 +239,8 @@ TWICE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
     ],
 )
 def test_c35_an_answer_that_can_be_read_in_two_ways_is_refused_and_its_connection_not_used_again(serve, engine, answer):
-    server = serve(lambda connection, request: connection.sendall(answer) if not server.asked.append(1) else None)
-    server.asked = []
+    server = serve(lambda connection, request: connection.sendall(answer) if not server.requests.append(1) else None)
+    server.requests = []
     error = failure(engine, ask(server, timeout_ms=2_000))
     assert (error.code, error.retryable) == ("malformed_answer", True)
     failure(engine, ask(server, timeout_ms=2_000))
