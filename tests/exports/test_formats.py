@@ -86,8 +86,8 @@ def test_an_empty_selection_is_an_empty_valid_file(api, form, compression):
         return
     plain = opened(octets, compression)
     if form == "json":
-        told = json.loads(plain)
-        assert (told["records"], told["metadata"]["scoreDistribution"]) == ([], None)
+        document = json.loads(plain)
+        assert (document["records"], document["metadata"]["scoreDistribution"]) == ([], None)
     else:
         assert plain == b""
 
@@ -97,11 +97,11 @@ def test_json_is_one_object_that_tells_what_the_data_set_is(api, task):
         scored(task, value)
     response, octets = exported(api, "format=json&dimensions=true")
     assert response["Content-Type"] == "application/json"
-    told = json.loads(octets)
+    document = json.loads(octets)
     lines = [json.loads(line) for line in exported(api, "dimensions=true")[1].splitlines()]
-    assert (set(told), told["records"]) == ({"metadata", "records"}, lines)
-    datetime.fromisoformat(told["metadata"].pop("exportedAt"))
-    assert told["metadata"] == {
+    assert (set(document), document["records"]) == ({"metadata", "records"}, lines)
+    datetime.fromisoformat(document["metadata"].pop("exportedAt"))
+    assert document["metadata"] == {
         "taskIds": [public("task", task)],
         "modelIds": ["model-a"],
         "totalRecords": 2,
@@ -178,13 +178,13 @@ def test_facts_of_parts_add_up_to_those_of_the_whole():
         Batch([[]], 2, [0.0, 0.5], {"t1"}, {"a"}, left_out=1),
         Batch([[]], 1, [1.0], {"t1", "t2"}, {"b"}),
     ]
-    whole, one, two = Facts(), Facts(), Facts()
-    list(whole.noting(batches)), list(one.noting(batches[:1])), list(two.noting(batches[1:]))
-    one.merge(two)
-    told, merged = whole.as_json(), one.as_json()
-    del told["exportedAt"], merged["exportedAt"]
-    assert merged == told
-    assert (told["totalRecords"], told["leftOut"], told["taskIds"]) == (3, 1, ["t1", "t2"])
+    whole, first, second = Facts(), Facts(), Facts()
+    list(whole.noting(batches)), list(first.noting(batches[:1])), list(second.noting(batches[1:]))
+    first.merge(second)
+    facts, merged = whole.as_json(), first.as_json()
+    del facts["exportedAt"], merged["exportedAt"]
+    assert merged == facts
+    assert (facts["totalRecords"], facts["leftOut"], facts["taskIds"]) == (3, 1, ["t1", "t2"])
 
 
 def test_camel_names_reach_into_structs():
@@ -192,6 +192,6 @@ def test_camel_names_reach_into_structs():
         Column("chosen_score", ColumnKind.FLOAT),
         Column("m", ColumnKind.STRUCT, members=(Column("task_id", ColumnKind.TEXT),)),
     )
-    assert [one.name for one in apply_naming(schema, "camel")] == ["chosenScore", "m"]
+    assert [column.name for column in apply_naming(schema, "camel")] == ["chosenScore", "m"]
     assert apply_naming(schema, "camel")[1].members[0].name == "taskId"
     assert apply_naming(schema, "snake") == schema

@@ -94,23 +94,23 @@ def test_its_schema_tells_what_the_data_set_is(api, task):
         scored(task, value, run__completion__model_id=f"m{n % 2}")
     gone = scored(task, 0.9)
     Completion.objects.filter(pk=gone.completion_id).update(prompt=None, response=None)
-    told = {key.decode(): value.decode() for key, value in pq.read_schema(exported(api)).metadata.items()}
-    assert abs(datetime.fromisoformat(told["exportedAt"]) - datetime.now(UTC)).total_seconds() < 60
-    assert json.loads(told["taskIds"]) == [public("task", task)]
-    assert json.loads(told["modelIds"]) == ["m0", "m1"]
-    assert json.loads(told["totalRecords"]) == 4
-    assert json.loads(told["leftOut"]) == 1
-    distribution = json.loads(told["scoreDistribution"])
+    metadata = {key.decode(): value.decode() for key, value in pq.read_schema(exported(api)).metadata.items()}
+    assert abs(datetime.fromisoformat(metadata["exportedAt"]) - datetime.now(UTC)).total_seconds() < 60
+    assert json.loads(metadata["taskIds"]) == [public("task", task)]
+    assert json.loads(metadata["modelIds"]) == ["m0", "m1"]
+    assert json.loads(metadata["totalRecords"]) == 4
+    assert json.loads(metadata["leftOut"]) == 1
+    distribution = json.loads(metadata["scoreDistribution"])
     percentiles = distribution.pop("percentiles")
     assert distribution == pytest.approx({"mean": np.mean(values), "std": np.std(values), "min": 0.0, "max": 1.0})
-    assert percentiles == pytest.approx({f"p{at}": np.percentile(values, at) for at in (25, 50, 75, 95)})
+    assert percentiles == pytest.approx({f"p{percent}": np.percentile(values, percent) for percent in (25, 50, 75, 95)})
 
 
 def test_an_empty_selection_is_a_valid_file(api):
     file = exported(api)
     assert pq.read_table(file).num_rows == 0
-    told = pq.read_schema(file).metadata
-    assert (told[b"totalRecords"], told[b"scoreDistribution"]) == (b"0", b"null")
+    metadata = pq.read_schema(file).metadata
+    assert (metadata[b"totalRecords"], metadata[b"scoreDistribution"]) == (b"0", b"null")
 
 
 def test_row_groups_are_bounded_in_rows_and_octets(api, task, monkeypatch):

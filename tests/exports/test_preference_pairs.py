@@ -25,20 +25,20 @@ def task(api):
     return TaskFactory(organization=api.organization)
 
 
-def wanted(task, **members):
+def pair_request(task, **members):
     return {"taskId": public("task", task), "minScoreDelta": 0.1, "sampleSize": 100, **members}
 
 
 def ask(api, task, **members):
-    answer = api.post(PATH, wanted(task, **members))
+    answer = api.post(PATH, pair_request(task, **members))
     assert answer.status_code == 200, answer.content
     return answer.json()
 
 
 def error(answer, status=400):
     assert answer.status_code == status, answer.content
-    (one,) = answer.json()["errors"]
-    return one["pointer"], one["code"]
+    (field_error,) = answer.json()["errors"]
+    return field_error["pointer"], field_error["code"]
 
 
 def test_an_answer_has_the_shape_of_the_contract(api, task):
@@ -116,12 +116,12 @@ def test_null_for_what_is_optional_is_leaving_it_out(api, task):
     ],
 )
 def test_bad_input_is_refused_with_its_pointer(api, task, members, pointer, code):
-    assert error(api.post(PATH, wanted(task, **members))) == (pointer, code)
+    assert error(api.post(PATH, pair_request(task, **members))) == (pointer, code)
 
 
 @pytest.mark.parametrize("name", ["taskId", "minScoreDelta", "sampleSize"])
 def test_what_is_needed_is_named(api, task, name):
-    body = wanted(task)
+    body = pair_request(task)
     del body[name]
     assert error(api.post(PATH, body)) == (f"/{name}", "missing_field")
 
@@ -130,12 +130,12 @@ def test_a_task_of_others_is_404_with_its_pointer(api, task):
     other = TaskFactory(organization=OrganizationFactory())
     for value in (0.1, 0.9):
         answered(other, "p", str(value), value)
-    assert error(api.post(PATH, wanted(other)), 404) == ("/taskId", "not_found")
+    assert error(api.post(PATH, pair_request(other)), 404) == ("/taskId", "not_found")
 
 
 def test_roles_without_the_right_are_refused(api_for, task):
     for role in ("grader_owner", "reviewer"):
-        assert api_for(role=role, organization=task.organization).post(PATH, wanted(task)).status_code == 403
+        assert api_for(role=role, organization=task.organization).post(PATH, pair_request(task)).status_code == 403
 
 
 def test_who_may_make_pairs_of_their_own_sees_their_own(api_for, api, task):
@@ -179,7 +179,7 @@ def test_texts_that_are_too_much_for_an_answer_are_refused(api, task, monkeypatc
     for n in range(4):
         for value in (0.1, 0.9):
             answered(task, f"prompt {n}", f"{value} {'x' * 500}", value)
-    assert error(api.post(PATH, wanted(task))) == ("/sampleSize", "out_of_range")
+    assert error(api.post(PATH, pair_request(task))) == ("/sampleSize", "out_of_range")
     assert len(ask(api, task, sampleSize=2)["pairs"]) == 2
 
 
@@ -198,8 +198,8 @@ def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, m
     gone = answered(task, "p", "b", 0.1)
     checked = pairs_sample._check_size
 
-    def then_erased(made):
-        checked(made)
+    def then_erased(pairs):
+        checked(pairs)
         erase(gone)
 
     monkeypatch.setattr(pairs_sample, "_check_size", then_erased)
@@ -209,22 +209,22 @@ def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, m
 def test_the_same_key_is_answered_with_the_same_pairs(api, task):
     answered(task, "p", "a", 0.9)
     answered(task, "p", "b", 0.1)
-    first = api.post(PATH, wanted(task), idempotency_key="k")
+    first = api.post(PATH, pair_request(task), idempotency_key="k")
     answered(task, "p", "c", 1.0)
-    again = api.post(PATH, wanted(task), idempotency_key="k")
+    again = api.post(PATH, pair_request(task), idempotency_key="k")
     assert again.headers["Idempotency-Replayed"] == "true"
     assert again.json() == first.json()
 
 
 def test_erasing_a_text_takes_the_stored_answers_of_its_task(api, task):
     other = TaskFactory(organization=api.organization)
-    for one in (task, other):
-        answered(one, "p", "b", 0.1)
-        erased = answered(one, "p", "a", 0.9)
-        assert api.post(PATH, wanted(one), idempotency_key=f"k{one.pk}").status_code == 200
+    for sampled_task in (task, other):
+        answered(sampled_task, "p", "b", 0.1)
+        erased = answered(sampled_task, "p", "a", 0.9)
+        assert api.post(PATH, pair_request(sampled_task), idempotency_key=f"k{sampled_task.pk}").status_code == 200
     erase(erased)
-    assert api.post(PATH, wanted(other), idempotency_key=f"k{other.pk}").status_code == 410
-    assert api.post(PATH, wanted(task), idempotency_key=f"k{task.pk}").status_code == 200
+    assert api.post(PATH, pair_request(other), idempotency_key=f"k{other.pk}").status_code == 410
+    assert api.post(PATH, pair_request(task), idempotency_key=f"k{task.pk}").status_code == 200
 
 
 def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, task, monkeypatch):
@@ -238,10 +238,10 @@ def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, t
         return answers
 
     monkeypatch.setattr(pairs_sample, "_as_text", then_erased)
-    assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 200
+    assert api.post(PATH, pair_request(task), idempotency_key="k").status_code == 200
     (stored,) = StoredAnswer.objects.all()
     assert stored.answer is None
-    assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 410
+    assert api.post(PATH, pair_request(task), idempotency_key="k").status_code == 410
 
 
 def test_no_transaction_is_held_while_pairs_are_made(api, task, monkeypatch):

@@ -163,11 +163,11 @@ def test_a_panel_of_which_one_failed_is_still_a_panel(api, panel):
 
 
 def test_per_grader_has_one_record_for_each_score_that_counts(api, panel):
-    found = records(api, "?per=grader&dimensions=true")
-    assert [record["score"] for record in found] == [0.2, 0.6]
-    assert [record["metadata"]["grader_id"] for record in found] == [public("grader", g) for g in panel.graders[:2]]
-    assert [record["dimensions"] for record in found] == [{"style": None, "tone": 1.0}, {"style": 1.0, "tone": None}]
-    assert {record["prompt"] for record in found} == {panel.prompt}
+    exported = records(api, "?per=grader&dimensions=true")
+    assert [record["score"] for record in exported] == [0.2, 0.6]
+    assert [record["metadata"]["grader_id"] for record in exported] == [public("grader", g) for g in panel.graders[:2]]
+    assert [record["dimensions"] for record in exported] == [{"style": None, "tone": 1.0}, {"style": 1.0, "tone": None}]
+    assert {record["prompt"] for record in exported} == {panel.prompt}
 
 
 def test_shadow_graders_select_nothing(api, panel):
@@ -179,8 +179,8 @@ def test_dimensions_are_the_same_on_every_row_of_the_selection(api, task):
     scored(task, dimensions=[{"name": "tone", "value": 1, "weight": None}, {"name": "form", "value": 0.5, "weight": 1}])
     scored(task)
     scored(TaskFactory(organization=api.organization), dimensions=[{"name": "other", "value": 0, "weight": 1}])
-    found = [record["dimensions"] for record in records(api, f"?dimensions=true&taskId={public('task', task)}")]
-    assert found == [{"form": 0.5, "tone": 1.0}, {"form": None, "tone": None}]
+    dimensions = [record["dimensions"] for record in records(api, f"?dimensions=true&taskId={public('task', task)}")]
+    assert dimensions == [{"form": 0.5, "tone": 1.0}, {"form": None, "tone": None}]
     assert set(records(api, "?dimensions=true")[0]["dimensions"]) == {"form", "tone", "other"}
     assert {record["dimensions"] is None for record in records(api, "?dimensions=false")} == {True}
 
@@ -264,8 +264,10 @@ def test_a_filter_that_few_scores_pass_is_not_read_through_empty_ranges(
     monkeypatch.setattr(ranges, "RANGE_ROWS", 2)
     rare = [scored(task, 1.0 if n in (3, 19) else 0.1) for n in range(20)]
     with django_assert_max_num_queries(24):  # not the ten ranges of the completions
-        found = records(api, "?per=grader&minScore=0.9")
-    assert [one["metadata"]["completion_id"] for one in found] == [public("comp", rare[n].completion) for n in (3, 19)]
+        exported = records(api, "?per=grader&minScore=0.9")
+    assert [record["metadata"]["completion_id"] for record in exported] == [
+        public("comp", rare[n].completion) for n in (3, 19)
+    ]
 
 
 def test_erased_text_is_left_out(api, task):
@@ -281,8 +283,8 @@ def test_a_row_erased_during_the_export_is_left_out(api, task, monkeypatch):
     stream = iter(api.get("/scores/export").streaming_content)
     first = next(stream)
     Completion.objects.filter(pk=rows[2]).update(prompt=None, response=None)
-    found = [json.loads(line)["score"] for line in b"".join([first, *stream]).splitlines()]
-    assert found == [0.0, 0.1, 0.3]
+    scores = [json.loads(line)["score"] for line in b"".join([first, *stream]).splitlines()]
+    assert scores == [0.0, 0.1, 0.3]
 
 
 def test_messages_are_told_by_the_prompt_that_is_stored(api, task):

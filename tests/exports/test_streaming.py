@@ -48,7 +48,7 @@ def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, for
     stream = iter(api.get(f"/scores/export?format={form}").streaming_content)
     got = [next(stream)]
 
-    def broken(*asked):
+    def broken(*arguments):
         raise DatabaseError("gone")
 
     monkeypatch.setattr(ranges, "stored_of", broken)
@@ -62,7 +62,7 @@ def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, for
 def test_an_error_before_the_first_piece_is_told_as_one(api, monkeypatch):
     many(api, 1)
 
-    def away(*asked):
+    def away(*arguments):
         raise OperationalError("away")
 
     monkeypatch.setattr(ranges, "stored_of", away)
@@ -115,9 +115,9 @@ class TestAClientThatLeaves:
         ended = []
         groups = ranges.groups
 
-        def watched(*given, **more):
+        def watched(*arguments, **more):
             try:
-                yield from groups(*given, **more)
+                yield from groups(*arguments, **more)
             finally:
                 ended.append(True)
 

@@ -87,10 +87,10 @@ def test_it_is_octet_for_octet_what_it_was():
     assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())) == GOLDEN.read_bytes()
 
 
-@pytest.mark.parametrize("at", [0, 9, 20, -3])
-def test_the_reader_sees_a_changed_octet(at):
+@pytest.mark.parametrize("index", [0, 9, 20, -3])
+def test_the_reader_sees_a_changed_octet(index):
     octets = bytearray(GOLDEN.read_bytes())
-    octets[at] ^= 1
+    octets[index] ^= 1
     with pytest.raises((AssertionError, struct.error)):
         tfrecords.examples(bytes(octets))
 
@@ -98,5 +98,5 @@ def test_the_reader_sees_a_changed_octet(at):
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=300))
 def test_numbers_and_texts_of_any_length(numbers, text):
     entries = tfrecord.entry("a")(tfrecord.octets(text)) + tfrecord.entry("b")(tfrecord.integers(*numbers))
-    (found,) = tfrecords.examples(tfrecord.framed(tfrecord.example(entries)))
-    assert found == {"a": [text], "b": numbers}
+    (features,) = tfrecords.examples(tfrecord.framed(tfrecord.example(entries)))
+    assert features == {"a": [text], "b": numbers}

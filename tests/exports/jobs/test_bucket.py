@@ -68,7 +68,7 @@ def objects(service, settings):
     client.create_bucket(Bucket="exports")
 
     def names():
-        return sorted(one["Key"] for one in client.list_objects_v2(Bucket="exports").get("Contents", []))
+        return sorted(entry["Key"] for entry in client.list_objects_v2(Bucket="exports").get("Contents", []))
 
     names.read = lambda name: client.get_object(Bucket="exports", Key=name)["Body"].read()
     yield names
@@ -78,7 +78,7 @@ def objects(service, settings):
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_job_is_stored_read_in_ranges_and_deleted(api, scored, ask, run, objects, django_capture_on_commit_callbacks):
-    made = scored(5)
+    completions = scored(5)
     export = run(ask())
     assert export.status == "completed"
     stored = ExportFile.objects.filter(export=export).values_list("stored_as", flat=True)
@@ -87,7 +87,9 @@ def test_a_job_is_stored_read_in_ranges_and_deleted(api, scored, ask, run, objec
     assert not any(b"completion_id" in objects.read(name) for name in objects())
 
     whole = octets(download(api, export))
-    assert [row["metadata"]["completion_id"] for row in rows(whole)] == [public("comp", one) for one in made]
+    assert [row["metadata"]["completion_id"] for row in rows(whole)] == [
+        public("comp", completion) for completion in completions
+    ]
     assert octets(download(api, export, range="bytes=400-900")) == whole[400:901]
 
     with django_capture_on_commit_callbacks(execute=True):

@@ -242,7 +242,7 @@ def test_the_trail_tells_of_a_link_whose_it_is_and_never_its_token(api, export):
     )
     assert event.actor == api.user.email
     token = url.rpartition("/")[2]
-    assert not any(token in str(vars(one)) for one in AuditEvent.objects.all())
+    assert not any(token in str(vars(row)) for row in AuditEvent.objects.all())
 
 
 def test_log_lines_show_no_token(api, export):

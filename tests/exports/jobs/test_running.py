@@ -73,7 +73,7 @@ def test_no_organization_takes_all_turns(ask, api_for, settings):
     [(parts, "commit", 0), (parts, "commit", 1), (storing, "store", 1), (storing, "store", 3), (parts, "make", 2)],
 )
 def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storage, monkeypatch, place, name, after):
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     with monkeypatch.context() as patch:
         dies_in(patch, place, name, after=after)
@@ -90,14 +90,14 @@ def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storag
     lease_runs_out(export)
     run(export)
     assert (export.status, export.rows, export.attempt) == ("completed", 5, 2)
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
     assert len(files_in(storage)) == ExportFile.objects.filter(export=export).count() == 5
     assert done in (0, 2, 4, 5)
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_worker_that_comes_back_too_late_writes_nothing(api, scored, ask, run, storage, monkeypatch):
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     late = claim()
     real, turns = parts.commit, []
@@ -114,7 +114,7 @@ def test_a_worker_that_comes_back_too_late_writes_nothing(api, scored, ask, run,
     running.run(late)
     export.refresh_from_db()
     assert (export.status, export.rows, export.attempt) == ("completed", 5, 2)
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
     assert len(files_in(storage)) == 5
 
 
@@ -169,23 +169,23 @@ def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, admin_
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_worker_that_is_told_to_end_gives_it_back(api, scored, ask, run, monkeypatch):
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real = parts.commit
 
-    def told(mine, part):
+    def commit_and_stop(mine, part):
         kept = real(mine, part)
         running.stop()
         return kept
 
     with monkeypatch.context() as patch:
         patch.setattr(running, "_stopping", threading.Event())
-        patch.setattr(parts, "commit", told)
+        patch.setattr(parts, "commit", commit_and_stop)
         run(export)
     assert (export.status, export.rows, export.leased_until, export.failures) == ("pending", 2, None, 0)
     run(export)
     assert export.status == "completed"
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
 
 
 def test_whoever_lost_the_right_meanwhile_gets_nothing(api, scored, ask, run):
@@ -253,7 +253,7 @@ def test_dimensions_are_for_those_who_read_reasoning(api_for, api, scored, ask, 
     narrow = api_for(organization=api.organization, role=role)
     for method, path in (("GET", ""), ("GET", "/download"), ("POST", "/links"), ("POST", "/cancel")):
         assert narrow.call(method, f"/exports/{telling.public_id}{path}").status_code == 404, path
-    assert [one["id"] for one in narrow.get("/exports").json()["exports"]] == [plain.public_id]
+    assert [export["id"] for export in narrow.get("/exports").json()["exports"]] == [plain.public_id]
     assert octets(download(narrow, plain))
     assert octets(download(api_for(organization=api.organization, role="training_operator"), telling))
     mine = run(ask(by=narrow, **{member: True}))
@@ -349,7 +349,7 @@ def test_a_storage_that_is_away_is_waited_for(api, scored, ask, run, storage, se
 @pytest.mark.usefixtures("small_parts")
 def test_a_database_that_goes_away_costs_no_failure_and_no_file(api, scored, ask, run, storage, monkeypatch):
     """Also where the commit went well, and only its answer was lost."""
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real = parts.commit
 
@@ -364,7 +364,7 @@ def test_a_database_that_goes_away_costs_no_failure_and_no_file(api, scored, ask
     lease_runs_out(export)
     run(export)
     assert (export.status, export.rows) == ("completed", 5)
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
 
 
 def test_expired_files_go(api, scored, ask, run, storage, settings, django_capture_on_commit_callbacks):
@@ -404,7 +404,7 @@ def test_what_nobody_owns_is_cleaned_up(api, scored, ask, run, storage):
 def erase(django_capture_on_commit_callbacks):
     def now(*completions):
         with django_capture_on_commit_callbacks(execute=True):
-            return erasing.erase([one.pk for one in completions], end_unfinished=True)
+            return erasing.erase([completion.pk for completion in completions], end_unfinished=True)
 
     return now
 
@@ -412,9 +412,9 @@ def erase(django_capture_on_commit_callbacks):
 def test_an_erased_text_withdraws_what_holds_it(api, scored, ask, run, storage, erase):
     from autotune.access.models import AuditEvent
 
-    made = scored(3)
+    completions = scored(3)
     export = run(ask())
-    erase(made[1])
+    erase(completions[1])
     export.refresh_from_db()
     assert (export.status, export.file_key, export.error_code) == ("withdrawn", None, "withdrawn")
     assert files_in(storage) == []
@@ -422,14 +422,14 @@ def test_an_erased_text_withdraws_what_holds_it(api, scored, ask, run, storage, 
     event = AuditEvent.objects.get(action="exports.withdraw")
     assert (event.object_id, event.organization_id, event.actor) == (export.public_id, api.organization.pk, "erasure")
     again = run(ask())
-    assert content_ids(api, again) == [public("comp", made[0]), public("comp", made[2])]
+    assert content_ids(api, again) == [public("comp", completions[0]), public("comp", completions[2])]
 
 
 def test_a_deleted_score_withdraws_what_tells_it(scored, ask, run, django_capture_on_commit_callbacks):
-    made = scored(3)
+    completions = scored(3)
     export = run(ask())
     with django_capture_on_commit_callbacks(execute=True):
-        deleting.delete_score(made[1].scores.get().pk)
+        deleting.delete_score(completions[1].scores.get().pk)
     export.refresh_from_db()
     assert (export.status, export.file_key) == ("withdrawn", None)
 
@@ -437,8 +437,8 @@ def test_a_deleted_score_withdraws_what_tells_it(scored, ask, run, django_captur
 def test_what_does_not_hold_it_stays(api, scored, ask, run, erase, api_for):
     other_task = TaskFactory(organization=api.organization)
     elsewhere = scored(1, task=other_task)
-    made = scored(3)
-    before = run(ask(taskId=public("task", made[0].task)))
+    completions = scored(3)
+    before = run(ask(taskId=public("task", completions[0].task)))
     later = scored(2)  # behind the range
     other_model = run(ask(modelId="another"))
     foreign = scored(1, task=TaskFactory())
@@ -460,39 +460,41 @@ def test_an_export_of_all_is_withdrawn_for_anybodys_text(api_for, operating, sco
 @pytest.mark.usefixtures("small_parts")
 def test_a_completion_deleted_in_a_part_that_is_being_made_is_not_in_it(api, scored, ask, run, monkeypatch):
     """Retention of scores leaves no row behind that could say when its text went."""
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real, turns = parts.commit, []
 
     def purged_before(mine, part):
         if part.number == 1 and not turns:
             turns.append(1)
-            assert purging.purge([made[2].pk], scored_before=timezone.now() + timedelta(days=1)) == 1
+            assert purging.purge([completions[2].pk], scored_before=timezone.now() + timedelta(days=1)) == 1
         return real(mine, part)
 
     monkeypatch.setattr(parts, "commit", purged_before)
     run(export)
     assert export.status == "completed"
-    assert content_ids(api, export) == [public("comp", one) for one in made if one != made[2]]
+    assert content_ids(api, export) == [
+        public("comp", completion) for completion in completions if completion != completions[2]
+    ]
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_text_erased_in_a_part_that_is_being_made_is_not_in_it(api, scored, ask, run, erase, storage, monkeypatch):
     """It was read, and the file written; then it was erased, before the part counted."""
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real, turns = parts.commit, []
 
     def erased_before(mine, part):
         if part.number == 1 and not turns:
             turns.append(1)
-            erase(made[2])
+            erase(completions[2])
         return real(mine, part)
 
     monkeypatch.setattr(parts, "commit", erased_before)
     run(export)
     assert export.status == "completed"
-    expected = [public("comp", one) for one in made if one != made[2]]
+    expected = [public("comp", completion) for completion in completions if completion != completions[2]]
     assert content_ids(api, export) == expected
     assert len(files_in(storage)) == ExportFile.objects.filter(export=export).count()
 
@@ -500,34 +502,36 @@ def test_a_text_erased_in_a_part_that_is_being_made_is_not_in_it(api, scored, as
 @pytest.mark.usefixtures("small_parts")
 def test_a_text_erased_between_its_reading_and_its_part_is_not_in_it(api, scored, ask, run, erase, monkeypatch):
     """The first batch of the next part is read before the part at hand is committed."""
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real, turns = parts.commit, []
 
     def erased_before(mine, part):
         if part.number == 0 and not turns:
             turns.append(1)
-            erase(made[2])  # the next part's first, read already
+            erase(completions[2])  # the next part's first, read already
         return real(mine, part)
 
     monkeypatch.setattr(parts, "commit", erased_before)
     run(export)
     assert export.status == "completed"
-    assert content_ids(api, export) == [public("comp", one) for one in made if one != made[2]]
+    assert content_ids(api, export) == [
+        public("comp", completion) for completion in completions if completion != completions[2]
+    ]
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_text_erased_from_a_finished_part_withdraws_a_running_export(
     api, scored, ask, run, erase, storage, monkeypatch
 ):
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real, turns = parts.commit, []
 
     def erased_before(mine, part):
         if part.number == 1 and not turns:
             turns.append(1)
-            erase(made[0])
+            erase(completions[0])
         return real(mine, part)
 
     monkeypatch.setattr(parts, "commit", erased_before)
@@ -538,13 +542,15 @@ def test_a_text_erased_from_a_finished_part_withdraws_a_running_export(
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_part_of_which_nothing_is_left_has_no_file(api, scored, ask, run, monkeypatch):
-    made = scored(6)
+    completions = scored(6)
     export = ask()
     real = parts.make
 
     def erased_before(mine, key, query, schema, cutter, part):
         if part.number == 1:  # behind the reading of the heads
-            Completion.objects.filter(pk__in=[made[3].pk]).update(prompt=None, response=None, erased_at=timezone.now())
+            Completion.objects.filter(pk__in=[completions[3].pk]).update(
+                prompt=None, response=None, erased_at=timezone.now()
+            )
         return real(mine, key, query, schema, cutter, part)
 
     monkeypatch.setattr(parts, "make", erased_before)

@@ -69,10 +69,10 @@ def test_a_file_that_was_cut_off_at_a_chunk_is_found():
 def test_chunks_cannot_change_places():
     plain, file_id = os.urandom(3 * CHUNK), ids.new()
     stored = seal(plain, file_id)
-    one, two, rest = stored[: sealed.SEALED_CHUNK], stored[sealed.SEALED_CHUNK :][: sealed.SEALED_CHUNK], None
+    first, second, rest = stored[: sealed.SEALED_CHUNK], stored[sealed.SEALED_CHUNK :][: sealed.SEALED_CHUNK], None
     rest = stored[2 * sealed.SEALED_CHUNK :]
     with pytest.raises(Damaged):
-        part(two + one + rest, file_id, len(plain), 0, len(plain))
+        part(second + first + rest, file_id, len(plain), 0, len(plain))
 
 
 def test_another_file_or_key_opens_nothing():
