@@ -154,11 +154,14 @@ def test_another_address_begins_without_the_troubles_of_the_old_one(owner, grade
 
 
 def test_pins_are_replaced_as_a_whole(owner, grader, path):
-    one, two = "A" * 43 + "=", "B" * 42 + "A="
-    assert patched(owner, path, {"pins": [one, two, one]})["grader"]["pins"] == [one, two]
-    assert targets.load(Grader.objects.get()).pins == (f"sha256//{one}", f"sha256//{two}")
-    assert patched(owner, path, {"name": "Sea law"})["grader"]["pins"] == [one, two]
-    assert patched(owner, path, {"pins": [two]})["grader"]["pins"] == [two]
+    first_pin, second_pin = "A" * 43 + "=", "B" * 42 + "A="
+    assert patched(owner, path, {"pins": [first_pin, second_pin, first_pin]})["grader"]["pins"] == [
+        first_pin,
+        second_pin,
+    ]
+    assert targets.load(Grader.objects.get()).pins == (f"sha256//{first_pin}", f"sha256//{second_pin}")
+    assert patched(owner, path, {"name": "Sea law"})["grader"]["pins"] == [first_pin, second_pin]
+    assert patched(owner, path, {"pins": [second_pin]})["grader"]["pins"] == [second_pin]
     assert patched(owner, path, {"pins": None})["grader"]["pins"] == []
 
 

@@ -32,8 +32,8 @@ def tls(grader, tmp_path, monkeypatch, settings):
         return server
 
     yield start
-    for one in opened:
-        one.close()
+    for server in opened:
+        server.close()
 
 
 def look():

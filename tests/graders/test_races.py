@@ -88,8 +88,8 @@ def test_refusals_at_once_are_all_counted(grader):
 
 
 def test_a_version_seen_at_once_is_one(grader):
-    found = at_once(*[lambda: versions.seen(Grader.objects.get(), "9.9").pk] * 5)
-    assert len(set(found)) == 1
+    version_ids = at_once(*[lambda: versions.seen(Grader.objects.get(), "9.9").pk] * 5)
+    assert len(set(version_ids)) == 1
     assert GraderVersion.objects.filter(label="9.9").count() == 1
 
 

@@ -67,7 +67,7 @@ def test_the_secret_is_ciphertext_at_rest(owner, django_assert_num_queries):
 
 
 def test_everything_that_can_be_given_is_kept(owner):
-    given = {
+    capabilities = {
         "maxBatchSize": 1000,
         "supportsDimensions": True,
         "supportsExplanations": True,
@@ -76,9 +76,9 @@ def test_everything_that_can_be_given_is_kept(owner):
         "domains": ["code", "право"],
     }
     limits = {"ratePerMinute": 600, "maxConcurrency": 1024, "timeoutMs": 100, "batchTimeoutMs": 120000}
-    body = {**BODY, "capabilities": given, "limits": limits, "visibility": "listed"}
+    body = {**BODY, "capabilities": capabilities, "limits": limits, "visibility": "listed"}
     grader = owner.post("/graders", body).json()["grader"]
-    assert (grader["capabilities"], grader["limits"], grader["visibility"]) == (given, limits, "listed")
+    assert (grader["capabilities"], grader["limits"], grader["visibility"]) == (capabilities, limits, "listed")
 
 
 def test_null_for_an_optional_member_is_absent(owner):
@@ -159,9 +159,9 @@ def test_an_endpoint_is_kept_in_its_normal_form(owner):
 def test_what_is_refused_names_its_member(owner, change, pointer, code):
     answer = owner.post("/graders", {**BODY, **change})
     assert answer.status_code == 400, answer.content
-    found = pointers(answer)
-    assert list(found) == [pointer]
-    assert code in (None, found[pointer])
+    errors = pointers(answer)
+    assert list(errors) == [pointer]
+    assert code in (None, errors[pointer])
     assert not Grader.objects.exists()
 
 

@@ -131,9 +131,9 @@ def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for,
 
 
 def test_new_secrets_are_of_the_protocols_form():
-    made = {credentials.new_secret() for _ in range(50)}
-    assert len(made) == 50
-    assert all(48 <= len(text) <= 128 and text.startswith("atgs_") and text.isascii() for text in made)
+    new_secrets = {credentials.new_secret() for _ in range(50)}
+    assert len(new_secrets) == 50
+    assert all(48 <= len(text) <= 128 and text.startswith("atgs_") and text.isascii() for text in new_secrets)
 
 
 def test_a_key_id_of_another_form_confirms_nothing(db):
@@ -145,9 +145,9 @@ def test_many_targets_come_in_one_query_beside_their_data_keys(grader, django_as
     graders = [grader, GraderFactory(), GraderFactory()]
     credentials.retire(graders[2].pk)
     with django_assert_max_num_queries(1 + 2):
-        found = targets.load_many(graders)
-    assert set(found) == {graders[0].pk, graders[1].pk}
-    target = found[grader.pk]
+        loaded = targets.load_many(graders)
+    assert set(loaded) == {graders[0].pk, graders[1].pk}
+    target = loaded[grader.pk]
     assert (target.base_url, target.max_batch_size, target.timeout_ms) == (grader.endpoint, 100, 4000)
     assert SECRET not in repr(target)
 

@@ -74,9 +74,9 @@ def test_the_figures_are_the_same_before_and_after_folding(owner, grader, path):
 
 def test_errors_alone_have_a_rate_and_no_mean(owner, grader, path):
     record(grader, errors={"timeout": 3})
-    found = report(owner, path)
-    assert (found["errorRate"], found["avgScore"], found["avgLatencyMs"]) == (1.0, None, None)
-    assert (found["timeline"][0]["scored"], found["timeline"][0]["avgScore"]) == (0, None)
+    stats = report(owner, path)
+    assert (stats["errorRate"], stats["avgScore"], stats["avgLatencyMs"]) == (1.0, None, None)
+    assert (stats["timeline"][0]["scored"], stats["timeline"][0]["avgScore"]) == (0, None)
 
 
 def test_nothing_to_count_writes_nothing(grader):
@@ -118,10 +118,10 @@ def test_a_timeline_has_at_most_about_120_points(owner, grader, path, window):
     )
     folding.fold()
     with time_machine.travel(NOON, tick=False):
-        found = report(owner, path, window)
-    assert 10 <= len(found["timeline"]) <= 122
-    assert sum(point["scored"] for point in found["timeline"]) == found["totalScored"] > 10
-    assert [point["at"] for point in found["timeline"]] == sorted(point["at"] for point in found["timeline"])
+        stats = report(owner, path, window)
+    assert 10 <= len(stats["timeline"]) <= 122
+    assert sum(point["scored"] for point in stats["timeline"]) == stats["totalScored"] > 10
+    assert [point["at"] for point in stats["timeline"]] == sorted(point["at"] for point in stats["timeline"])
 
 
 @pytest.mark.parametrize("window", ["2h", "", "24", "ALL"])
@@ -179,8 +179,8 @@ def test_folding_is_bounded_and_goes_on(grader, monkeypatch):
 def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, path):
     other = GraderFactory()
     for hours in (0, 24 * 31, 24 * 40, 24 * 40 + 2, 24 * 40 + 4, 24 * 60):
-        for one in (grader, other):
-            record(one, [0.25, 1.0], [10.0, 20.0], {"timeout": 1}, version=one.version_id)
+        for each_grader in (grader, other):
+            record(each_grader, [0.25, 1.0], [10.0, 20.0], {"timeout": 1}, version=each_grader.version_id)
         record(grader, [0.5], [30.0])
         Tally.objects.update(at=NOON - timedelta(hours=hours))
         folding.fold()
@@ -236,8 +236,8 @@ def test_a_percentile_from_buckets_is_at_most_5_percent_off(sample, q):
     rank = q * (len(ordered) - 1)
     low = int(rank)
     exact = ordered[low] + (rank - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
-    found = latencies.percentile(latencies.counted(sample), q)
-    assert found == pytest.approx(exact, rel=0.05, abs=0.1)
+    estimate = latencies.percentile(latencies.counted(sample), q)
+    assert estimate == pytest.approx(exact, rel=0.05, abs=0.1)
 
 
 def test_latencies_beyond_the_buckets_go_into_the_outer_ones():

@@ -19,7 +19,7 @@ def listens(organization, *kinds):
     return organization
 
 
-def told():
+def data_by_organization():
     return {event.organization_id: event.data for event in Event.objects.all()}
 
 
@@ -30,7 +30,7 @@ def task_of(organization, grader, **fields):
 def test_the_owner_is_told_with_the_reason(grader):
     listens(grader.organization)
     status.trouble(grader.pk, Trouble.HEALTH, "ill")
-    assert told() == {
+    assert data_by_organization() == {
         grader.organization_id: {
             "graderId": grader.public_id,
             "previousStatus": "active",
@@ -45,7 +45,7 @@ def test_those_with_a_task_on_it_are_told_once_and_not_why(grader):
     task_of(consumer, grader)
     task_of(consumer, grader)
     status.change(grader.pk, GraderStatus.INACTIVE, "our affair")
-    assert {pk: data["reason"] for pk, data in told().items()} == {consumer.pk: None}
+    assert {pk: data["reason"] for pk, data in data_by_organization().items()} == {consumer.pk: None}
 
 
 def test_others_are_not_told(grader):
@@ -59,7 +59,7 @@ def test_others_are_not_told(grader):
     moved_on.save()
     task_of(deaf, grader)
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
-    assert told() == {}
+    assert data_by_organization() == {}
 
 
 def test_what_does_not_change_and_what_is_rolled_back_tells_nothing(grader):
@@ -68,4 +68,4 @@ def test_what_does_not_change_and_what_is_rolled_back_tells_nothing(grader):
     with transaction.atomic():
         status.change(grader.pk, GraderStatus.INACTIVE, "off")
         transaction.set_rollback(True)
-    assert told() == {}
+    assert data_by_organization() == {}

@@ -91,8 +91,8 @@ def test_an_error_is_no_failure_of_the_circuit():
 
 def test_the_text_of_an_error_is_short_plain_and_holds_no_secret():
     secret = "s" * 48
-    said = f"bad\x1b[31m key {secret} or atgs_{'k' * 43}\r\nforged log line \u202e" + "x" * 2_000
-    message = score(secrets=[secret], error=said).message
+    error_text = f"bad\x1b[31m key {secret} or atgs_{'k' * 43}\r\nforged log line \u202e" + "x" * 2_000
+    message = score(secrets=[secret], error=error_text).message
     assert len(message) == 500
     assert message.startswith("bad [31m key [redacted] or [redacted] forged log line x")
     assert message.endswith("…")
@@ -108,10 +108,10 @@ def batch(scores, ids=("a", "b")):
 
 
 def test_items_of_a_batch_stand_alone():
-    found = batch([{"completionId": "b", "score": full(value="1")}, {"completionId": "a", "score": full()}])
-    assert found["a"] == Verdict(0.5, 1.0)
-    assert found["b"].code == "wrong_type"
-    assert "/scores/0/score/value" in found["b"].message
+    results = batch([{"completionId": "b", "score": full(value="1")}, {"completionId": "a", "score": full()}])
+    assert results["a"] == Verdict(0.5, 1.0)
+    assert results["b"].code == "wrong_type"
+    assert "/scores/0/score/value" in results["b"].message
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_items_of_a_batch_stand_alone():
     ],
 )
 def test_a_batch_that_cannot_be_matched_fails_whole(scores, code):
-    found = batch(scores)
-    assert [found[item].code for item in ("a", "b")] == [code, code]
+    results = batch(scores)
+    assert [results[item].code for item in ("a", "b")] == [code, code]
 
 
 def test_a_missing_item_is_asked_again():
@@ -149,12 +149,12 @@ def health(**members):
 
 
 def test_health_says_what_the_grader_can_do():
-    found = health(
+    report = health(
         status="healthy", version="1.4.0", more=1,
         capabilities={"maxBatchSize": 100, "supportsDimensions": True, "supportsExplanations": False,
                       "supportsAsync": False, "avgLatencyMs": 80, "domains": ["code", "x" * 99], "other": 1},
     )  # fmt: skip
-    assert found == Health("healthy", "1.4.0", Capabilities(100, True, False, False, 80.0, ("code", "x" * 63 + "…")))
+    assert report == Health("healthy", "1.4.0", Capabilities(100, True, False, False, 80.0, ("code", "x" * 63 + "…")))
 
 
 def test_health_needs_only_a_status():
@@ -179,6 +179,6 @@ def test_health_needs_only_a_status():
     ],
 )
 def test_a_malformed_health_answer_is_a_failure(members, code):
-    found = health(**members)
-    assert isinstance(found, Failure)
-    assert found.code == code
+    result = health(**members)
+    assert isinstance(result, Failure)
+    assert result.code == code

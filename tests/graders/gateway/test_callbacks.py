@@ -26,14 +26,16 @@ def attempt(**changes):
     return Attempt(**(options | changes))
 
 
-def callback(known, members, **headers):
+def callback(recorded_attempt, members, **headers):
     body = members if isinstance(members, bytes) else json.dumps({"requestId": "r1", **members}).encode()
     sent = {
         "X-Autotune-Timestamp": str(NOW),
         "X-Autotune-Request-Id": "r1",
         "X-Autotune-Signature": signing.sign(KEY.value, str(NOW), "r1", body),
     } | headers
-    return judge(known, [KEY], [(name, value) for name, value in sent.items() if value is not None], body, now=NOW)
+    return judge(
+        recorded_attempt, [KEY], [(name, value) for name, value in sent.items() if value is not None], body, now=NOW
+    )
 
 
 def test_each_part_of_a_batch_is_taken_and_the_rest_stays_open():
@@ -63,8 +65,8 @@ def test_the_graders_own_error_is_a_result():
 )
 def test_the_state_decides_before_the_body(state, reply):
     body = {"scores": [{"completionId": "a", "score": GOOD}]}
-    found = callback(attempt(state=state), body)
-    assert (found.status, found.code) == reply
+    result = callback(attempt(state=state), body)
+    assert (result.status, result.code) == reply
 
 
 def test_every_cause_of_a_401_looks_alike():

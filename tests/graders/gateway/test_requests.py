@@ -131,7 +131,7 @@ def test_batches_are_split_to_stay_below_the_size(text, metadata):
     items = [item(number, prompt=text, metadata=metadata) for number in range(20)]
     limit = 20_000
     groups = requests.split_by_size(items, limit)
-    assert [one for group in groups for one in group] == items
+    assert [sent_item for group in groups for sent_item in group] == items
     assert len(groups) > 1
     for group in groups:
         assert len(requests.build_batch(TARGET, group, Options(), 1).request.body) <= limit

@@ -30,9 +30,9 @@ def worker(grader, clock):
     """`worker('a')`: has asked for 16 calls, unless it wants another number."""
 
     def make(holder="a", *, want=16):
-        made = Worker(grader, holder, clock)
-        made.ask(want)
-        return made
+        worker = Worker(grader, holder, clock)
+        worker.ask(want)
+        return worker
 
     return make
 

@@ -56,22 +56,22 @@ asks = st.lists(st.tuples(st.floats(0, 30), st.integers(1, 200), st.integers(0, 
 @given(rate=st.integers(1, 2_000), asks=asks)
 def test_no_minute_has_more_than_the_rate_and_one_burst(rate, asks):
     bucket, now, log = None, 0.0, []
-    for wait, asked, unused in asks:
+    for wait, amount, unused in asks:
         now += wait
-        bucket, taken, more_at = take(bucket, asked, rate=rate, now=now)
-        assert (more_at is None) == (taken == asked)
+        bucket, taken, more_at = take(bucket, amount, rate=rate, now=now)
+        assert (more_at is None) == (taken == amount)
         assert more_at is None or now < more_at <= now + 60
         back = min(unused, taken)
         bucket = give_back(bucket, back, rate=rate)
         log.append((now, taken - back))
     for start, _ in log:
-        assert sum(count for at, count in log if start <= at < start + 60) <= rate + capacity(rate)
+        assert sum(count for moment, count in log if start <= moment < start + 60) <= rate + capacity(rate)
 
 
 @given(rate=st.integers(1, 2_000))
 def test_who_comes_back_when_told_has_the_whole_rate(rate):
     bucket, now, taken = None, 0.0, 0
     while now < 600:
-        bucket, more, at = take(bucket, 10_000, rate=rate, now=now)
-        taken, now = taken + more, at
+        bucket, more, more_at = take(bucket, 10_000, rate=rate, now=now)
+        taken, now = taken + more, more_at
     assert taken >= rate * 10 * 0.99 - 1

@@ -11,13 +11,13 @@ from graders.guards.state import Circuit
 LEASE_S = 35.0
 
 
-def told(results):
+def events(results):
     """Calls that end in the order in which they were sent."""
-    return [CallEvent(in_row, one == "g") for one in results for in_row in (False, True)]
+    return [CallEvent(in_row, result == "g") for result in results for in_row in (False, True)]
 
 
 def judge(state, results, *, now=1_000.0, holder="a", alone=True):
-    return circuit.judge(state, told(results), holder=holder, alone=alone, lease_s=LEASE_S, now=now)
+    return circuit.judge(state, events(results), holder=holder, alone=alone, lease_s=LEASE_S, now=now)
 
 
 def open_circuit(now=1_000.0):
@@ -76,10 +76,10 @@ def test_less_than_half_is_not_enough():
 @given(offset=st.integers(0, 4), sizes=st.lists(st.integers(1, 64), min_size=1, max_size=40))
 def test_four_good_and_one_bad_for_ever_never_open_it(offset, sizes):
     """B36 of the hostile inputs, told in groups of any size."""
-    state, at = Circuit(), offset
+    state, position = Circuit(), offset
     for index, size in enumerate(sizes):
-        state = judge(state, ["b" if (at + n) % 5 == 4 else "g" for n in range(size)], now=1_000.0 + index)
-        at += size
+        state = judge(state, ["b" if (position + n) % 5 == 4 else "g" for n in range(size)], now=1_000.0 + index)
+        position += size
         assert state.phase == "closed"
 
 

@@ -17,12 +17,12 @@ def good(number):
     return Answered(ok=True, items=1, number=number)
 
 
-def in_row(told):
-    return "".join("g" if one.ok else "b" for one in told if one.in_row)
+def in_row(events):
+    return "".join("g" if event.ok else "b" for event in events if event.in_row)
 
 
-def at_once(told):
-    return "".join("g" if one.ok else "b" for one in told if not one.in_row)
+def at_once(events):
+    return "".join("g" if event.ok else "b" for event in events if not event.in_row)
 
 
 def sending(count):
@@ -33,14 +33,14 @@ def sending(count):
 
 def test_bad_answers_that_overtake_good_ones_are_no_row():
     rows = sending(6)
-    told = rows.hear([bad(2), bad(4), bad(6)])
-    assert (at_once(told), in_row(told)) == ("bbb", "")
+    events = rows.hear([bad(2), bad(4), bad(6)])
+    assert (at_once(events), in_row(events)) == ("bbb", "")
     assert in_row(rows.hear([good(1), good(3), good(5)])) == "gbgbgb"
 
 
 def test_who_gives_no_number_is_heard_in_the_order_of_the_answers():
-    told = Rows().hear([bad(0), good(0), bad(0)])
-    assert (at_once(told), in_row(told)) == ("bgb", "bgb")
+    events = Rows().hear([bad(0), good(0), bad(0)])
+    assert (at_once(events), in_row(events)) == ("bgb", "bgb")
 
 
 def test_calls_are_out_until_they_are_noted():
@@ -54,8 +54,8 @@ def test_what_was_sent_before_the_circuit_changed_tells_nothing():
     rows = sending(3)
     rows.forget()
     rows.sent()
-    told = rows.hear([bad(1), bad(2), good(4), bad(3)])
-    assert (at_once(told), in_row(told)) == ("g", "g")
+    events = rows.hear([bad(1), bad(2), good(4), bad(3)])
+    assert (at_once(events), in_row(events)) == ("g", "g")
     assert rows.out == 0
 
 
