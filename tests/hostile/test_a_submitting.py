@@ -102,7 +102,7 @@ def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, ta
     good = json.dumps(item(task)).encode()
     bad = [octets(task, members) for members, *_ in (FRAGMENTS[row][0] for row in ("A02", "A03", "A05", "A06", "A19"))]
     batch = b'{"completions": [%b, %b, null, 1, %b]}' % (good, b", ".join(bad), good)
-    found = {pointer.split("/")[2]: code for pointer, code in problems(api.post("/completions/batch", raw=batch))}
+    codes = {pointer.split("/")[2]: code for pointer, code in problems(api.post("/completions/batch", raw=batch))}
     expected = {
         "1": "invalid_json",
         "2": "duplicate_key",
@@ -110,10 +110,10 @@ def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, ta
         "4": "invalid_text",
         "5": "unknown_field",
     }
-    assert found == expected | {"6": "wrong_type", "7": "wrong_type"}
+    assert codes == expected | {"6": "wrong_type", "7": "wrong_type"}
     answer = api.post("/completions/batch?partial=true", raw=batch).json()
-    assert [one["index"] for one in answer["completions"]] == [0, 8]
-    assert [str(one["index"]) for one in answer["errors"]] == list(found)
+    assert [stored["index"] for stored in answer["completions"]] == [0, 8]
+    assert [str(error["index"]) for error in answer["errors"]] == list(codes)
 
 
 @pytest.mark.parametrize(

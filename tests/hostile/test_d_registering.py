@@ -35,14 +35,14 @@ def makers(api):
     grader = public("grader", GraderFactory(organization=api.organization))
     capabilities = {"maxBatchSize": 1}
     task = {"promptTemplate": "x", "graderId": grader}
-    made = api.post("/tasks", {"name": "kept", **task}).json()["id"]
+    task_id = api.post("/tasks", {"name": "kept", **task}).json()["id"]
     return {
         "grader": lambda name: api.post(
             "/graders", {"name": name, "endpoint": "https://g.example.org", "capabilities": capabilities}
         ),
         "grader's new name": lambda name: api.patch(f"/graders/{grader}", {"name": name}),
         "task": lambda name: api.post("/tasks", {"name": name, **task}),
-        "task's new name": lambda name: api.patch(f"/tasks/{made}", {"name": name}),
+        "task's new name": lambda name: api.patch(f"/tasks/{task_id}", {"name": name}),
     }
 
 
@@ -124,9 +124,9 @@ def test_d16_a_pattern_that_never_ends_is_stored_and_not_run(api):
     """Schemas are checked for their form; a nested one is refused by its depth (`tasks/test_schemas.py`)."""
     grader = public("grader", GraderFactory(organization=api.organization))
     schema = {"type": "string", "pattern": "(a+)+$", "allOf": [{"pattern": "^(a|a)*$"}] * 100}
-    made = api.post("/tasks", {"name": "n", "promptTemplate": "x", "graderId": grader, "responseSchema": schema})
-    assert made.status_code == 201
+    answer = api.post("/tasks", {"name": "n", "promptTemplate": "x", "graderId": grader, "responseSchema": schema})
+    assert answer.status_code == 201
     begun = time.process_time()
-    sent = {"taskId": made.json()["id"], "modelId": "m", "prompt": "p", "response": "a" * 100_000 + "!"}
+    sent = {"taskId": answer.json()["id"], "modelId": "m", "prompt": "p", "response": "a" * 100_000 + "!"}
     assert api.post("/completions", sent).status_code == 202
     assert time.process_time() - begun < 2

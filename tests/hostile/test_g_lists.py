@@ -6,8 +6,10 @@ from tests.api.conftest import world_of
 from tests.api.documented import OPERATIONS
 from tests.factories import ApiKeyFactory
 
-READS = [one for one in OPERATIONS if one.method == "GET" and one.needs_key]
-LISTS = [one for one in READS if any(p["name"] == "cursor" for p in one.described.get("parameters", ()))]
+READS = [operation for operation in OPERATIONS if operation.method == "GET" and operation.needs_key]
+LISTS = [
+    operation for operation in READS if any(p["name"] == "cursor" for p in operation.described.get("parameters", ()))
+]
 TRICKS = (
     "owner__password__startswith=p", "user__password=x", "grader__secret__regex=.", "organization_id=1", "pk__in=1",
     "id__gt=0", "created_by__email__contains=a", "ordering=user__password", "fields=secret", "include=secret", "_=1",
@@ -79,7 +81,11 @@ def test_g04_no_list_is_paged_without_a_bound(world):
 
 
 def test_h11_odd_moments_are_read_or_refused_and_never_a_fault(world):
-    dated = [one for one in READS if any(p["name"] == "startDate" for p in one.described.get("parameters", ()))]
+    dated = [
+        operation
+        for operation in READS
+        if any(p["name"] == "startDate" for p in operation.described.get("parameters", ()))
+    ]
     assert dated
     for operation in dated:
         for moment in MOMENTS:

@@ -33,8 +33,10 @@ def test_every_row_names_a_test_or_says_why_there_is_none():
 
 def test_every_test_that_is_named_exists():
     named = {(path, name) for _, _, shown in ROWS for path, name in NAMED.findall(shown)}
-    known = {path: names_of(ROOT / "tests" / path) if (ROOT / "tests" / path).exists() else set() for path, _ in named}
-    assert sorted((path, name) for path, name in named if name not in known[path]) == []
+    test_names = {
+        path: names_of(ROOT / "tests" / path) if (ROOT / "tests" / path).exists() else set() for path, _ in named
+    }
+    assert sorted((path, name) for path, name in named if name not in test_names[path]) == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests/hostile").glob("test_[a-h]_*.py")), ids=lambda path: path.stem)
