@@ -112,8 +112,8 @@ def _in_call(node: ast.Call) -> Iterator[str]:
 
 def _in_assignment(target: ast.expr, value: ast.expr) -> Iterator[str]:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        for one, its in zip(target.elts, value.elts, strict=True):
-            yield from _in_assignment(one, its)
+        for element, its in zip(target.elts, value.elts, strict=True):
+            yield from _in_assignment(element, its)
     elif isinstance(target, ast.Name) and target.id in CODES_IN:
         yield from _texts(value)
 
@@ -127,17 +127,17 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 def all_codes() -> dict[str, str]:
     """{code: a module that gives it}."""
-    found: dict[str, str] = {}
+    modules_by_code: dict[str, str] = {}
     for app in APPS:
         for path in sorted((ROOT / app).rglob("*.py")):
             if "migrations" not in path.parts and "demo" not in path.parts:
                 for code in codes_of(ast.parse(path.read_text(encoding="utf-8"))):
-                    found.setdefault(code, str(path.relative_to(ROOT)))
-    return {code: where for code, where in found.items() if code not in NO_CODES}
+                    modules_by_code.setdefault(code, str(path.relative_to(ROOT)))
+    return {code: where for code, where in modules_by_code.items() if code not in NO_CODES}
 
 
 def test_the_collector_finds_codes_in_all_the_ways_they_are_written():
-    found = all_codes()
+    codes = all_codes()
     for code in (
         "invalid_request", "unavailable",  # attributes of a class
         "has_completions", "rotation_in_progress",  # keywords
@@ -148,7 +148,7 @@ def test_the_collector_finds_codes_in_all_the_ways_they_are_written():
         "deadline_exceeded", "no_score", "panel_incomplete", "grader_gone",  # constants, another function's argument
         "duplicate_dimension", "bad_signature", "address_refused", "endpoint_path_refused",
     ):  # fmt: skip
-        assert code in found, code
+        assert code in codes, code
 
 
 def code_pages() -> str:
@@ -193,9 +193,9 @@ def _patterns(patterns: list, prefix: str) -> Iterator[tuple[str, URLPattern]]:
 
 
 def test_every_endpoint_is_documented():
-    found = list(operations())
-    assert len(found) >= 20
-    assert [operation for operation in found if f"`{operation}`" not in API] == []
+    endpoints = list(operations())
+    assert len(endpoints) >= 20
+    assert [operation for operation in endpoints if f"`{operation}`" not in API] == []
 
 
 def test_no_endpoint_is_documented_that_does_not_exist():

@@ -66,10 +66,10 @@ def test_a_downward_import_is_in_order(tree):
 )
 def test_an_upward_import_is_a_breach(tree, path, text):
     others = {"autotune/access/models.py": "", "autotune/site/home.py": "", "autotune/urls.py": "urlpatterns = []"}
-    found = tree(others | {path: text})
-    assert len(found) == 1
-    assert found[0].startswith(path)
-    assert "is in a higher layer" in found[0]
+    breaches = tree(others | {path: text})
+    assert len(breaches) == 1
+    assert breaches[0].startswith(path)
+    assert "is in a higher layer" in breaches[0]
 
 
 def test_the_composition_and_the_site_may_import_everything(tree):
