@@ -18,7 +18,7 @@ ROLES = ("grader_owner", "training_operator", "reviewer", "organization_admin", 
 
 
 def test_every_route_of_a_page_goes_through_the_door():
-    assert [one.path for one in pages() if one.needs is None and one.path not in OPEN] == []
+    assert [page.path for page in pages() if page.needs is None and page.path not in OPEN] == []
 
 
 def test_nobody_is_sent_to_the_login_and_back():
@@ -64,7 +64,7 @@ def test_each_role_enters_what_it_needs_and_sees_nothing_of_others(role):
 
 def _person(whose):
     organization = whose.ids["member"]
-    return next(one.user for one in Membership.objects.all() if one.public_id == organization)
+    return next(membership.user for membership in Membership.objects.all() if membership.public_id == organization)
 
 
 def test_the_person_of_a_world_is_found():

@@ -84,7 +84,7 @@ def test_emoji_and_other_scripts_stay_as_they_are():
 
 def test_fences_are_code_and_keep_every_letter():
     shown = highlighting.answer("One\n```python\nx = 1 < 2\n```\nTwo\n~~~\nplain & simple\n~~~")
-    assert [(one.code, one.language) for one in shown.segments] == [
+    assert [(segment.code, segment.language) for segment in shown.segments] == [
         (False, ""), (True, "python"), (False, ""), (True, ""),
     ]  # fmt: skip
     assert "&lt;" in shown.segments[1].html
@@ -110,9 +110,9 @@ def test_beyond_the_bound_code_within_lines_stays_as_it_was_written():
 def test_the_answers_of_one_page_share_its_bounds():
     code = "```python\n" + f"# {'c' * 900}\n" * 30 + "```"  # of few tokens, so that letters are what is bounded
     first, second = highlighting.answers([code, code])
-    assert [one.segments[0].coloured for one in (first, second)] == [True, False]
+    assert [answer.segments[0].coloured for answer in (first, second)] == [True, False]
     many = highlighting.answers(["```\na\n```\n" * 300] * 50)
-    assert sum(len(one.segments) for one in many) <= highlighting.SEGMENTS_EACH * 50 + 50
+    assert sum(len(answer.segments) for answer in many) <= highlighting.SEGMENTS_EACH * 50 + 50
 
 
 @pytest.mark.parametrize("language", sorted(set(highlighting.LANGUAGES.values())))

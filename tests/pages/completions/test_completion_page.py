@@ -51,7 +51,7 @@ def scored():
 
 def test_it_shows_the_texts_the_scores_and_how_the_reward_came_about(visitor, scored):
     html = page_of(visitor("training_operator", scored.organization), scored)
-    for told in (
+    for text in (
         "What is 2 + 2?",
         "0.800",
         "Right, and short.",
@@ -60,7 +60,7 @@ def test_it_shows_the_texts_the_scores_and_how_the_reward_came_about(visitor, sc
         "row-7",
         "&quot;seed&quot;: 11",
     ):
-        assert told in html
+        assert text in html
     assert "The mean of the scores, each with its weight" in html
     assert "1 missing" in html
     assert "weight 0.75" in html

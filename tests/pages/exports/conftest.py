@@ -36,10 +36,10 @@ def scored(task):
     """`scored(6)`: so many scored completions of three prompts."""
 
     def make(count, task=task, **more):
-        made = []
+        completions = []
         for n in range(count):
             prompt = more.get("prompt", f"prompt {n % 3}")
-            made.append(
+            completions.append(
                 ScoreFactory(
                     run__completion__task=task,
                     run__completion__prompt=prompt,
@@ -50,7 +50,7 @@ def scored(task):
                     value=(n + 1) / 10,
                 ).completion
             )
-        return made
+        return completions
 
     return make
 

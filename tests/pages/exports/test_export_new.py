@@ -141,12 +141,12 @@ def test_without_javascript_counting_leads_to_the_address_of_the_choices(operato
 
 def test_pairs_are_counted_by_their_choices(operator, task, scored, see):
     scored(9)
-    one = see(operator, "/exports/new", taskId=public("task", task), layout="preferences")
-    many = see(
+    best_worst = see(operator, "/exports/new", taskId=public("task", task), layout="preferences")
+    all_pairs = see(
         operator, "/exports/new", taskId=public("task", task), layout="preferences", strategy="all", minScoreDelta="0.3"
     )
-    assert "3 pairs" in one
-    assert "9 pairs" in many
+    assert "3 pairs" in best_worst
+    assert "9 pairs" in all_pairs
 
 
 def test_beyond_the_limit_it_says_more_than(operator, task, scored, see, monkeypatch):
@@ -205,10 +205,12 @@ def test_hostile_texts_are_text(operator, task, scored, see):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_form_takes_few_queries(operator, task, scored, layout):
     scored(9)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         operator.get("/exports/new", {"taskId": public("task", task), "layout": layout})
     read = [
-        sql for one in asked.captured_queries if (sql := one["sql"].lstrip()).lower().startswith(("select", "with"))
+        sql
+        for query in queries.captured_queries
+        if (sql := query["sql"].lstrip()).lower().startswith(("select", "with"))
     ]
     # settings of a statement's transaction, and keys that a process reads once
     settings = ("set_config", "core_datakey", "core_masterkey")
@@ -227,10 +229,10 @@ def test_the_trail_has_a_form_that_was_sent_by_the_name_of_the_api(operator, tas
     operator.post("/exports/new", {"taskId": public("task", task), "look": "1"})
     operator.post("/exports/new", {"minScore": "0.9", "maxScore": "0.2", "start": "1"})
     operator.post("/exports/new", {"taskId": public("task", task), "start": "1"})
-    made = public("exp", Export.objects.get())
-    found = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
-    assert list(found.values_list("action", "object_id", "outcome")) == [
+    export_id = public("exp", Export.objects.get())
+    events = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
+    assert list(events.values_list("action", "object_id", "outcome")) == [
         ("exports.read", "", "succeeded"),
         ("exports.create", "", "refused"),
-        ("exports.create", made, "succeeded"),
+        ("exports.create", export_id, "succeeded"),
     ]

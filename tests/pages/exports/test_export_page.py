@@ -121,8 +121,8 @@ def test_the_page_takes_few_queries(operator, done, path, django_assert_max_num_
 def test_the_trail_has_a_link_and_a_cancellation_by_the_names_of_the_api(operator, done, path):
     operator.post(f"{path(done)}/link", {"file": "preferences.jsonl", "expires_in_s": "3600"})
     operator.post(f"{path(done)}/cancel")
-    found = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
-    assert list(found.values_list("action", "object_id")) == [
+    events = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
+    assert list(events.values_list("action", "object_id")) == [
         ("exports.read", public("exp", done)),
         ("exports.update", public("exp", done)),
     ]

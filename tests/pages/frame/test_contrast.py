@@ -27,18 +27,18 @@ PARTS = (
 
 
 def tokens():
-    found = PAIR.findall((CSS / "tokens.css").read_text())
-    return {"light": {name: light for name, light, _ in found}, "dark": {name: dark for name, _, dark in found}}
+    pairs = PAIR.findall((CSS / "tokens.css").read_text())
+    return {"light": {name: light for name, light, _ in pairs}, "dark": {name: dark for name, _, dark in pairs}}
 
 
 def luminance(colour):
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast(first, second):
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 

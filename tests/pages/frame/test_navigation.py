@@ -41,8 +41,8 @@ def _every_page_is_there(monkeypatch):
 @pytest.mark.parametrize("role", ENTRIES)
 @pytest.mark.usefixtures("_every_page_is_there")
 def test_a_role_sees_its_own_entries(role):
-    found = labels(navigation.sections(principal(role), "/"))
-    assert sorted(found) == sorted(["Overview", *ENTRIES[role], *ENDS])
+    entries = labels(navigation.sections(principal(role), "/"))
+    assert sorted(entries) == sorted(["Overview", *ENTRIES[role], *ENDS])
 
 
 @pytest.mark.usefixtures("_every_page_is_there")

@@ -31,8 +31,8 @@ def test_each_file_is_what_was_published():
 
 def test_nothing_is_there_that_is_not_listed():
     listed = {path for _, _, _, path, _, _ in rows()}
-    found = {str(path.relative_to(VENDOR)) for path in VENDOR.rglob("*") if path.is_file()}
+    files = {str(path.relative_to(VENDOR)) for path in VENDOR.rglob("*") if path.is_file()}
     licences = {f"{path.partition('/')[0]}/LICENSE" for path in listed}
-    assert found == listed | licences | {"VENDORED.md"}
+    assert files == listed | licences | {"VENDORED.md"}
     for licence in licences:
         assert "Permission to use, copy, modify" in (VENDOR / licence).read_text()

@@ -35,7 +35,9 @@ def cards(client):
 
 
 def chart(client, title, period="24h"):
-    return next(one for one in client.get("/", {"period": period}).context["charts"] if one.title == title)
+    return next(
+        candidate for candidate in client.get("/", {"period": period}).context["charts"] if candidate.title == title
+    )
 
 
 def summary(client, title, period="24h"):
@@ -68,7 +70,7 @@ def test_an_admin_sees_what_needs_somebody_with_its_count_and_where_it_is(visito
     }  # fmt: skip
     assert {name for name, card in shown.items() if card.tone} == set(shown) - {"Waiting workflow runs"}
     failures = client.get("/").context["needs"].failures
-    assert [(one.code, one.count, one.fault) for one in failures] == [
+    assert [(failure.code, failure.count, failure.fault) for failure in failures] == [
         ("auth_failed", 2, "grader"), ("missing_member", 1, "grader"),
     ]  # fmt: skip
     assert "give the grader its current shared secret" in client.get("/").content.decode().lower()
@@ -105,7 +107,7 @@ def test_a_grader_owner_sees_their_own_graders_and_no_others(visitor):
     assert rows[0].figures.scored > 0
     assert rows[0].figures.mean == pytest.approx(0.6, abs=0.2)
     assert rows[0].figures.p99 >= rows[0].figures.p50 > 0
-    assert [one.title for one in answer.context["charts"]] == [
+    assert [chart.title for chart in answer.context["charts"]] == [
         "Scored completions and failed attempts", "Latency of grader calls",
     ]  # fmt: skip
     html = answer.content.decode()
@@ -240,7 +242,7 @@ def test_with_many_scores_it_asks_as_little_as_with_few(visitor, keys_at_hand, d
 
 
 def role_of(organization, *permissions):
-    entries = [{"resource": one, "actions": actions, "scope": scope} for one, actions, scope in permissions]
+    entries = [{"resource": resource, "actions": actions, "scope": scope} for resource, actions, scope in permissions]
     return Role.objects.create(organization=organization, name="custom", permissions=entries)
 
 
@@ -264,7 +266,7 @@ def test_a_queue_names_no_task_and_no_grader_that_the_role_does_not_read(visitor
     review = ReviewFactory(run__completion__task=task)
     Grader.objects.filter(pk=review.grader_id).update(name="Secret judge")
     answer = client.get("/")
-    assert [(one.task, one.grader) for one in answer.context["queue"].oldest] == [
+    assert [(row.task, row.grader) for row in answer.context["queue"].oldest] == [
         (ids.encode("task", task.pk), ids.encode("grader", review.grader_id))
     ]
     assert "Secret" not in answer.content.decode()

@@ -65,10 +65,10 @@ def test_what_you_submitted_is_said_to_be_for_somebody_else(reviewer):
 
 
 def test_the_address_filters(reviewer):
-    one = review(reviewer)
+    open_review = review(reviewer)
     other = ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
     text = reviewer.get(f"/reviews?taskId={reviewer.task.public_id}").content.decode()
-    assert one.public_id in text
+    assert open_review.public_id in text
     assert other.public_id not in text
     assert 'role="alert"' in reviewer.get(f"/reviews?taskId={ids.encode('task', ids.new())}").content.decode()
     assert reviewer.get("/reviews?status=approved").status_code == 200
@@ -76,20 +76,20 @@ def test_the_address_filters(reviewer):
 
 def test_an_operator_reads_and_cannot_begin(visitor):
     operator = visitor("training_operator")
-    one = ReviewFactory(run__completion__task=TaskFactory(organization=operator.organization))
+    open_review = ReviewFactory(run__completion__task=TaskFactory(organization=operator.organization))
     text = operator.get("/reviews").content.decode()
-    assert one.public_id in text
+    assert open_review.public_id in text
     assert "Start reviewing" not in text
     assert operator.get("/reviews/next").status_code == 403
-    page = operator.get(f"/reviews/{one.public_id}").content.decode()
+    page = operator.get(f"/reviews/{open_review.public_id}").content.decode()
     assert "Your decision" not in page
 
 
 def test_a_grader_owner_sees_none(visitor):
     owner = visitor("grader_owner")
     grader = GraderFactory(organization=owner.organization, created_by=owner.user)
-    one = ReviewFactory(run__completion__task=TaskFactory(graders=[grader]))
-    for path in ("/reviews", "/reviews/next", f"/reviews/{one.public_id}"):
+    hidden_review = ReviewFactory(run__completion__task=TaskFactory(graders=[grader]))
+    for path in ("/reviews", "/reviews/next", f"/reviews/{hidden_review.public_id}"):
         assert owner.get(path).status_code == 403, path
 
 
@@ -107,7 +107,7 @@ def test_an_empty_queue_says_where_reviews_come_from(reviewer):
 def test_hostile_names_stay_text(reviewer):
     reviewer.task.name = HOSTILE
     reviewer.task.save()
-    one = ReviewFactory(
+    hostile_review = ReviewFactory(
         run=RunFactory(
             completion__task=reviewer.task,
             completion__prompt=HOSTILE,
@@ -118,7 +118,7 @@ def test_hostile_names_stay_text(reviewer):
         ),
         reasoning=HOSTILE,
     )
-    for path in ("/reviews", f"/reviews/{one.public_id}"):
+    for path in ("/reviews", f"/reviews/{hostile_review.public_id}"):
         assert "<script>alert" not in reviewer.get(path).content.decode()
 
 
@@ -127,6 +127,6 @@ def test_the_queries_are_few(reviewer, django_assert_max_num_queries):
         ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
     with django_assert_max_num_queries(20):
         assert reviewer.get("/reviews").status_code == 200
-    one = review(reviewer)
+    open_review = review(reviewer)
     with django_assert_max_num_queries(20):
-        assert reviewer.get(f"/reviews/{one.public_id}").status_code == 200
+        assert reviewer.get(f"/reviews/{open_review.public_id}").status_code == 200

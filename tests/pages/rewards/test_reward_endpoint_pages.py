@@ -25,8 +25,8 @@ def ticket_at(client, path):
 
 def events(**more):
     """(name, object, outcome) of what the trail has of forms that were sent."""
-    found = AuditEvent.objects.filter(method="POST", **more).order_by("at", "pk")
-    return list(found.values_list("action", "object_id", "outcome"))
+    rows = AuditEvent.objects.filter(method="POST", **more).order_by("at", "pk")
+    return list(rows.values_list("action", "object_id", "outcome"))
 
 
 def test_the_list_tells_who_calls_for_which_task_and_how_it_goes(operator, endpoint, see):
@@ -67,13 +67,13 @@ def test_a_stranger_finds_nothing(visitor, path):
 
 def test_a_new_one_shows_its_address_once_with_the_flags_to_copy(operator, task, see):
     answer = operator.post("/reward-endpoints/new", new(operator, task, model_id="osprey-32b"))
-    made = RewardEndpoint.objects.get()
+    endpoint = RewardEndpoint.objects.get()
     text = html.unescape(answer.content.decode())
     (url,) = set(ADDRESS.findall(text))
     assert answer.status_code == 201
     assert f'--reward.remote_url "{url}"' in text
-    assert (made.model_id, made.created_by) == ("osprey-32b", operator.user)
-    assert url not in see(operator, f"/reward-endpoints/{public('rwd', made)}").html
+    assert (endpoint.model_id, endpoint.created_by) == ("osprey-32b", operator.user)
+    assert url not in see(operator, f"/reward-endpoints/{public('rwd', endpoint)}").html
 
 
 def test_the_new_address_answers(operator, task, client):
@@ -168,8 +168,8 @@ def test_the_trail_has_what_was_done_by_the_names_of_the_api(operator, task, gra
     graders_say(0.8)
     operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral"))
     operator.post("/reward-endpoints/new", new(operator, task))
-    made = public("rwd", RewardEndpoint.objects.get())
-    path = f"/reward-endpoints/{made}"
+    endpoint_id = public("rwd", RewardEndpoint.objects.get())
+    path = f"/reward-endpoints/{endpoint_id}"
     operator.post(f"{path}/change", {"unscored": "hold", "model_id": "m-2"})
     operator.post(f"{path}/switch", {"enabled": "true"})
     operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
@@ -177,12 +177,12 @@ def test_the_trail_has_what_was_done_by_the_names_of_the_api(operator, task, gra
     operator.post(f"{path}/delete")
     assert events() == [
         ("reward_endpoints.create", "", "refused"),
-        ("reward_endpoints.create", made, "succeeded"),
-        ("reward_endpoints.update", made, "succeeded"),
-        ("reward_endpoints.update", made, "succeeded"),
-        ("rewards.create", made, "succeeded"),
-        ("reward_endpoints.update", made, "succeeded"),
-        ("reward_endpoints.delete", made, "succeeded"),
+        ("reward_endpoints.create", endpoint_id, "succeeded"),
+        ("reward_endpoints.update", endpoint_id, "succeeded"),
+        ("reward_endpoints.update", endpoint_id, "succeeded"),
+        ("rewards.create", endpoint_id, "succeeded"),
+        ("reward_endpoints.update", endpoint_id, "succeeded"),
+        ("reward_endpoints.delete", endpoint_id, "succeeded"),
     ]
 
 
@@ -297,8 +297,8 @@ def test_it_tells_how_long_rewards_took(operator, task, endpoint, path, see):
 
 def test_hostile_names_are_text(operator, see):
     task = TaskFactory(organization=operator.organization, name="<script>alert(1)</script>\u202e" + "a" * 160)
-    made = RewardEndpointFactory(task=task, created_by=operator.user, model_id="<img src=x onerror=alert(1)>")
-    for address in ("/reward-endpoints", f"/reward-endpoints/{public('rwd', made)}", "/reward-endpoints/new"):
+    endpoint = RewardEndpointFactory(task=task, created_by=operator.user, model_id="<img src=x onerror=alert(1)>")
+    for address in ("/reward-endpoints", f"/reward-endpoints/{public('rwd', endpoint)}", "/reward-endpoints/new"):
         seen = see(operator, address)
         assert "<script>alert" not in seen.html
         assert "<img src=x" not in seen.html

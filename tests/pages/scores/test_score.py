@@ -28,7 +28,7 @@ def page_of(client, score, status=200):
 
 def test_it_shows_value_reasoning_dimensions_and_where_it_comes_from(visitor, score):
     html = page_of(visitor("reviewer", score.organization), score)
-    for told in (
+    for text in (
         "0.500",
         "5.0 on the grader’s own scale",
         "It is half right.",
@@ -36,7 +36,7 @@ def test_it_shows_value_reasoning_dimensions_and_where_it_comes_from(visitor, sc
         "weight 0.25",
         score.grader.name,
     ):
-        assert told in html
+        assert text in html
     assert reverse("completion", args=[score.completion_id]) in html
     assert "Delete" not in html
 
@@ -86,15 +86,15 @@ def foreign(visitor):
     owner = visitor("grader_owner")
     grader = GraderFactory(organization=owner.organization, created_by=owner.user, visibility="listed")
     task = TaskFactory(graders=[grader], share_text=False)
-    given = ScoreFactory(
+    score = ScoreFactory(
         run__completion__task=task, run__completion__model_id="secret-model", run__grader=grader, value=0.375
     )
-    return owner, given
+    return owner, score
 
 
 def test_the_model_of_a_completion_that_is_not_shared_is_a_dash(foreign):
-    owner, given = foreign
-    page = page_of(owner, given)
+    owner, score = foreign
+    page = page_of(owner, score)
     listed = owner.get(reverse("scores")).content.decode()
     assert "0.375" in page
     assert "0.375" in listed
@@ -104,16 +104,16 @@ def test_the_model_of_a_completion_that_is_not_shared_is_a_dash(foreign):
 
 
 def test_it_is_told_where_the_task_shares_its_texts(foreign):
-    owner, given = foreign
-    given.task.share_text = True
-    given.task.save()
-    assert "secret-model" in page_of(owner, given)
+    owner, score = foreign
+    score.task.share_text = True
+    score.task.save()
+    assert "secret-model" in page_of(owner, score)
     assert owner.get(reverse("scores")).content.decode().count("secret-model") == 2  # its row, and the filter's choices
 
 
 def test_a_review_is_told_to_those_alone_who_read_reviews(foreign, visitor):
-    owner, given = foreign
-    review = ReviewFactory(run=given.run, status="approved", expires_at=timezone.now())
-    Score.objects.filter(pk=given.pk).update(reviewed_by=visitor("reviewer", given.organization).user)
-    assert reverse("review", args=[review.pk]) not in page_of(owner, given)
-    assert reverse("review", args=[review.pk]) in page_of(visitor("reviewer", given.organization), given)
+    owner, score = foreign
+    review = ReviewFactory(run=score.run, status="approved", expires_at=timezone.now())
+    Score.objects.filter(pk=score.pk).update(reviewed_by=visitor("reviewer", score.organization).user)
+    assert reverse("review", args=[review.pk]) not in page_of(owner, score)
+    assert reverse("review", args=[review.pk]) in page_of(visitor("reviewer", score.organization), score)

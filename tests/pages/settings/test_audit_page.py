@@ -22,12 +22,12 @@ def test_it_says_in_words_who_did_what(visitor):
     happened(client.organization, "completions.erase", actor="retention", objects_count=312)
     happened(client.organization, "session.login", actor="jon@example.org")
     body = client.get(LIST).content.decode()
-    for said in ("created an API key", "erased the text of 312 completions", "logged in"):
-        assert said in body
+    for text in ("created an API key", "erased the text of 312 completions", "logged in"):
+        assert text in body
 
 
 @pytest.mark.parametrize(
-    ("outcome", "said"),
+    ("outcome", "sentence"),
     [
         ("refused", "tried, and was refused: created a task"),
         ("failed", "tried, and it failed: created a task"),
@@ -35,9 +35,9 @@ def test_it_says_in_words_who_did_what(visitor):
         ("open", "in progress: created a task"),
     ],
 )
-def test_what_was_only_tried_says_so(outcome, said):
+def test_what_was_only_tried_says_so(outcome, sentence):
     event = AuditEvent(action="tasks.create", resource="tasks", object_id="task_x", outcome=outcome)
-    assert sentences.describe(event) == said
+    assert sentences.describe(event) == sentence
 
 
 def test_the_filters_are_those_of_the_api_and_live_in_the_address(visitor):
@@ -83,8 +83,8 @@ def test_nobody_sees_events_of_another_organization(visitor):
     nobodys = happened(None, actor="nobody@example.org")
     body = client.get(LIST).content.decode()
     assert ("theirs@example.org" in body, "nobody@example.org" in body) == (False, False)
-    for one in (event, nobodys):
-        assert client.get(f"{LIST}/{one.public_id}").status_code == 404
+    for hidden in (event, nobodys):
+        assert client.get(f"{LIST}/{hidden.public_id}").status_code == 404
 
 
 def test_who_runs_the_installation_sees_whose_event_it_is(visitor, operating):
@@ -102,8 +102,8 @@ def test_an_event_tells_all_that_it_has_and_links_to_what_it_is_about(visitor):
         client.organization, "roles.update", user=user, object_id=public("task", task), fields=["name", "permissions"]
     )
     body = client.get(f"{LIST}/{event.public_id}").content.decode()
-    for said in ("mara@example.org", "roles.update", "permissions", public("user", user), event.public_id):
-        assert said in body
+    for text in ("mara@example.org", "roles.update", "permissions", public("user", user), event.public_id):
+        assert text in body
 
 
 def test_the_chain_says_how_far_it_is_sealed(visitor):

@@ -63,7 +63,7 @@ def test_the_answer_loaded_anew_makes_no_second_key_and_shows_no_secret(visitor,
 def test_nothing_of_the_secret_is_kept_with_the_ticket(visitor, ticket_at):
     client = visitor()
     client.post(NEW, body_of(ticket_at(client, NEW)))
-    assert [one.answer for one in StoredAnswer.objects.all()] == [None]
+    assert [stored.answer for stored in StoredAnswer.objects.all()] == [None]
 
 
 def test_a_refused_form_can_be_sent_again(visitor, ticket_at, secret_in):

@@ -76,15 +76,15 @@ def test_an_admin_invites_somebody_by_mail(visitor, django_capture_on_commit_cal
 
 
 @pytest.mark.parametrize(
-    ("email", "said"),
+    ("email", "problem"),
     [("nonsense", "this is not an email address"), ("me@example.org", "This person is already a member.")],
 )
-def test_a_refused_invitation_keeps_what_was_typed_and_sends_nothing(visitor, email, said):
+def test_a_refused_invitation_keeps_what_was_typed_and_sends_nothing(visitor, email, problem):
     client = visitor(user=UserFactory(email="me@example.org"))
     answer = client.post(INVITE, {"email": email, "role": role_id("reviewer")})
     assert answer.status_code == 400
     body = answer.content.decode()
-    assert said in body
+    assert problem in body
     assert f'value="{email}"' in body
     assert not Membership.objects.filter(user=None).exists()
     assert not [message for message in mail.outbox if email in message.to]

@@ -36,8 +36,8 @@ def test_shorter_days_are_saved_only_when_what_goes_was_shown(visitor):
     client = visitor()
     long_ago(TaskFactory(organization=client.organization))
     CompletionFactory(task__organization=client.organization)
-    asked = client.post(HOME, {"text_days": "90", "score_days": ""})
-    body = asked.content.decode()
+    confirmation = client.post(HOME, {"text_days": "90", "score_days": ""})
+    body = confirmation.content.decode()
     assert "Nothing is saved yet." in body
     assert "<strong>1</strong> completion submitted before" in body
     assert 'value="90"' in body

@@ -17,7 +17,9 @@ LIST, NEW = "/settings/roles", "/settings/roles/new"
 
 
 def own_role(organization, name="ours", **may):
-    permissions = [{"resource": one, "scope": scope, "actions": actions} for one, (scope, *actions) in may.items()]
+    permissions = [
+        {"resource": resource, "scope": scope, "actions": actions} for resource, (scope, *actions) in may.items()
+    ]
     return Role.objects.create(organization=organization, name=name, permissions=permissions)
 
 
@@ -34,7 +36,7 @@ def form(name, *rows):
 
 
 def test_every_resource_with_a_feature_stands_in_the_matrix_once():
-    shown = [one for resources in matrix.AREAS.values() for one in resources]
+    shown = [resource for resources in matrix.AREAS.values() for resource in resources]
     assert sorted(shown) == sorted(OFFERED)
     assert {*OFFERED, *COMING} == set(RESOURCES)
 
@@ -42,7 +44,7 @@ def test_every_resource_with_a_feature_stands_in_the_matrix_once():
 def test_the_editor_offers_no_resource_without_a_feature(visitor):
     body = visitor().get(NEW).content.decode()
     offered = re.findall(r'name="resource-\d+" value="(\w+)"', body)
-    assert offered == [one for resources in matrix.AREAS.values() for one in resources]
+    assert offered == [resource for resources in matrix.AREAS.values() for resource in resources]
     assert "features that this version does not have" not in body
 
 
@@ -181,7 +183,7 @@ def test_a_role_with_two_scopes_of_one_resource_is_edited_whole(visitor):
     role = Role.objects.create(organization=client.organization, name="two", permissions=two)
     body = client.get(f"{page_of(role)}/edit").content.decode()
     assert body.count('value="tasks"') == 2
-    rows = [(one["resource"], one["scope"], one["actions"]) for one in two]
+    rows = [(permission["resource"], permission["scope"], permission["actions"]) for permission in two]
     client.post(f"{page_of(role)}/edit", form("two", *rows))
     role.refresh_from_db()
     assert role.permissions == two

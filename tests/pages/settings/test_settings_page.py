@@ -61,14 +61,14 @@ def test_a_hostile_name_is_text(visitor):
 def test_who_runs_the_installation_makes_and_suspends_organizations(visitor, operating):
     client = visitor("admin", operating)
     answer = client.post("/settings/organizations/new", {"name": "Second"})
-    made = Organization.objects.get(name="Second")
-    assert answer["Location"] == f"/settings/organizations/{public('org', made)}"
+    organization = Organization.objects.get(name="Second")
+    assert answer["Location"] == f"/settings/organizations/{public('org', organization)}"
     client.post(f"{answer['Location']}/suspend", {"suspended": "yes"})
-    made.refresh_from_db()
-    assert made.suspended
+    organization.refresh_from_db()
+    assert organization.suspended
     client.post(f"{answer['Location']}/suspend", {"suspended": "no"})
-    made.refresh_from_db()
-    assert not made.suspended
+    organization.refresh_from_db()
+    assert not organization.suspended
     assert "Second" in client.get("/settings/organizations").content.decode()
 
 
@@ -86,15 +86,15 @@ def test_nobody_else_reaches_another_organization(visitor):
 @pytest.mark.parametrize("may", [{"organizations": ("organization", "read")}, {"retention": ("organization", "read")}])
 def test_how_long_texts_are_kept_is_told_to_who_may_read_it(visitor, role_of, may):
     organization = OrganizationFactory(text_days=4321)
-    told = visitor(role_of(organization, "reader", **may), organization).get(HOME).content.decode()
-    assert "4,321 days" in told
+    page = visitor(role_of(organization, "reader", **may), organization).get(HOME).content.decode()
+    assert "4,321 days" in page
 
 
 def test_others_read_the_name_and_the_id_alone(visitor, role_of, operating, api_for):
     type(operating).objects.filter(pk=operating.pk).update(text_days=4321)
     role = role_of(operating, tasks=("organization", "read"))
-    told = visitor(role, operating).get(HOME).content.decode().partition("<main")[2]
-    assert public("org", operating) in told
+    page = visitor(role, operating).get(HOME).content.decode().partition("<main")[2]
+    assert public("org", operating) in page
     for hidden in ("4,321", "is kept", "are kept", "runs this installation", "<dt>Created"):
-        assert hidden not in told, hidden
+        assert hidden not in page, hidden
     assert api_for(organization=operating, role=role).get("/organizations").status_code == 403

@@ -173,7 +173,7 @@ def test_deliveries_show_their_tries_with_what_came_back(visitor):
     ]
     delivery.save()
     body = client.get(page_of(hook)).content.decode()
-    for said in (
+    for text in (
         "given up",
         "2 tries",
         "It answered 503.",
@@ -181,7 +181,7 @@ def test_deliveries_show_their_tries_with_what_came_back(visitor):
         "&lt;script&gt;alert(1)",
         delivery.event.public_id,
     ):
-        assert said in body
+        assert text in body
     assert "<script>alert" not in body
 
 

@@ -82,7 +82,7 @@ def test_a_filter_that_cannot_be_read_is_told_and_counts_for_nothing(visitor):
 
 
 @pytest.mark.parametrize(
-    ("role", "query", "said"),
+    ("role", "query", "message"),
     [
         ("organization_admin", {}, "Create one, then submit completions"),
         ("reviewer", {}, "Your role can only read tasks."),
@@ -90,8 +90,8 @@ def test_a_filter_that_cannot_be_read_is_told_and_counts_for_nothing(visitor):
         ("organization_admin", {"archived": "true"}, "No archived tasks"),
     ],
 )
-def test_an_empty_list_says_what_to_do(visitor, role, query, said):
-    assert said in text_of(visitor(role).get("/tasks", query))
+def test_an_empty_list_says_what_to_do(visitor, role, query, message):
+    assert message in text_of(visitor(role).get("/tasks", query))
 
 
 def test_an_order_that_is_none_counts_for_nothing(visitor):

@@ -66,8 +66,11 @@ def test_a_task_of_another_organization_is_nowhere(client):
     assert Task.objects.filter(archived=False).count() == 1
 
 
-def told():
-    return [(one.action, one.object_id, one.outcome) for one in AuditEvent.objects.filter(method="POST").order_by("pk")]
+def audit_rows():
+    return [
+        (event.action, event.object_id, event.outcome)
+        for event in AuditEvent.objects.filter(method="POST").order_by("pk")
+    ]
 
 
 def test_the_trail_tells_a_deletion_from_a_change(client):
@@ -76,7 +79,7 @@ def test_the_trail_tells_a_deletion_from_a_change(client):
     client.post(address(task, "delete"), {"name": "wrong"})
     client.post(address(task, "delete"), {"name": "Sums"})
     named = public("task", task)
-    assert told() == [
+    assert audit_rows() == [
         ("tasks.update", named, "succeeded"), ("tasks.delete", named, "refused"), ("tasks.delete", named, "succeeded"),
     ]  # fmt: skip
     assert AuditEvent.objects.get(action="tasks.update").fields == ["archived"]
@@ -85,4 +88,4 @@ def test_the_trail_tells_a_deletion_from_a_change(client):
 def test_the_trail_names_the_try_to_delete_what_is_anothers(client):
     task = TaskFactory()
     client.post(address(task, "delete"), {"name": task.name})
-    assert told() == [("tasks.delete", public("task", task), "refused")]
+    assert audit_rows() == [("tasks.delete", public("task", task), "refused")]

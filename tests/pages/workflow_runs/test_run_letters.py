@@ -64,24 +64,24 @@ def test_the_question_says_how_many_and_what_stays(world):
 
 
 def test_a_retry_by_code_takes_those_alone(world):
-    wanted, other = failed(world), failed(world, "bad_signature")
+    timed_out, other = failed(world), failed(world, "bad_signature")
     response = world.post("/workflow-runs/retry?code=timeout", follow=True)
     assert "1 run is due again." in response.content.decode()
-    wanted.refresh_from_db()
+    timed_out.refresh_from_db()
     other.refresh_from_db()
-    assert (wanted.status, other.status) == ("pending", "failed")
+    assert (timed_out.status, other.status) == ("pending", "failed")
 
 
 def test_a_retry_by_grader_and_task(world):
-    one = failed(world)
+    failed_run = failed(world)
     assert (
         world.post(
             f"/workflow-runs/retry?graderId={public('grader', world.grader)}&taskId={world.task.public_id}"
         ).status_code
         == 302
     )
-    one.refresh_from_db()
-    assert one.status == "pending"
+    failed_run.refresh_from_db()
+    assert failed_run.status == "pending"
 
 
 def test_a_retry_of_everything_is_refused(world):
@@ -94,7 +94,7 @@ def test_who_may_only_read_retries_nothing(visitor):
     for role in ("reviewer", "grader_owner"):
         reader = visitor(role)
         grader = GraderFactory(organization=reader.organization, created_by=reader.user)
-        one = RunFactory(
+        failed_run = RunFactory(
             completion__task=TaskFactory(organization=reader.organization, graders=[grader]),
             status="failed",
             error_code="timeout",
@@ -103,9 +103,9 @@ def test_who_may_only_read_retries_nothing(visitor):
         assert "timeout" in text
         assert "Retry" not in text
         assert reader.post("/workflow-runs/retry?code=timeout").status_code == 403
-        assert reader.post(f"/workflow-runs/{one.public_id}/retry").status_code == 403
-        one.refresh_from_db()
-        assert one.status == "failed"
+        assert reader.post(f"/workflow-runs/{failed_run.public_id}/retry").status_code == 403
+        failed_run.refresh_from_db()
+        assert failed_run.status == "failed"
 
 
 def test_another_organizations_failures_stay(world):
@@ -138,8 +138,8 @@ def test_the_trail_says_how_many_were_retried(world):
 
 
 def test_the_trail_names_the_run(world):
-    one = failed(world)
+    failed_run = failed(world)
     for deed in ("retry", "cancel"):
-        world.post(f"/workflow-runs/{one.public_id}/{deed}")
+        world.post(f"/workflow-runs/{failed_run.public_id}/{deed}")
     events = AuditEvent.objects.filter(method="POST")
-    assert set(events.values_list("action", "object_id")) == {("workflow_runs.update", one.public_id)}
+    assert set(events.values_list("action", "object_id")) == {("workflow_runs.update", failed_run.public_id)}

@@ -147,8 +147,8 @@ def test_the_queries_do_not_grow_with_the_rows(world, django_assert_max_num_quer
 def test_counts_stop_at_their_bound(world):
     for _ in range(3):
         run(world)
-    found = queue_counts.counted(WorkflowRun.objects.all(), most=2)
-    assert (found.number, str(found)) == (2, "2+")
+    count = queue_counts.counted(WorkflowRun.objects.all(), most=2)
+    assert (count.number, str(count)) == (2, "2+")
     assert not RunFilter()
 
 
