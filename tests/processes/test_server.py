@@ -25,7 +25,7 @@ def _somebody_works(server):
 def all_scored_once(server, task, ids):
     """Every completion is final with the score that its response names, and has one score."""
     outcomes = server.client.completions.wait_for_scores(ids, timeout_s=PATIENCE_S)
-    assert {one.status for one in outcomes.values()} == {"completed"}, server.log("worker")
+    assert {outcome.status for outcome in outcomes.values()} == {"completed"}, server.log("worker")
     assert [outcomes[key].value for key in ids] == [n % 100 / 100 for n in range(len(ids))]
     scores = Counter(score.completion_id for score in server.client.scores.iterate(task_id=task.id))
     assert scores == dict.fromkeys(ids, 1)

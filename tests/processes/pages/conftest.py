@@ -16,9 +16,9 @@ def house(server, chromium_path):
         server.ensure(kind, kind)
     until(lambda: answers(int(server.env["PORT"]), launch.READY_PATH), seconds=60)
     with sync_playwright() as playwright:
-        made = House(server, playwright, chromium_path)
-        yield made
-        made.browser.close()
+        house = House(server, playwright, chromium_path)
+        yield house
+        house.browser.close()
 
 
 @pytest.fixture(scope="module")
