@@ -33,9 +33,9 @@ def command(fake: Any, task_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*more: str, out: str = "out.jsonl", model: bool = True) -> int:
-        given = ["--model", "m-1"] if model else []
+        model_options = ["--model", "m-1"] if model else []
         source, target = str(tmp_path / "in.jsonl"), str(tmp_path / out)
-        return main(["score", source, "--task", task_id, "--out", target, *given, *more])
+        return main(["score", source, "--task", task_id, "--out", target, *model_options, *more])
 
     yield run
     signal.signal(signal.SIGTERM, before)
@@ -197,9 +197,9 @@ def test_a_bad_line_is_named_before_anything_is_submitted(
 ) -> None:
     write(tmp_path, [*plain(1), row, *plain(1)])
     assert command() == 2
-    said = capsys.readouterr().err
-    assert complaint in said
-    assert "nothing was submitted" in said
+    output = capsys.readouterr().err
+    assert complaint in output
+    assert "nothing was submitted" in output
     assert not fake.requests
 
 
@@ -282,9 +282,9 @@ def test_a_file_that_changes_meanwhile_is_noticed(
     survey = score.survey
 
     def then_change(*args: Any) -> lines.Survey:
-        found = survey(*args)
+        result = survey(*args)
         write(tmp_path, plain(7))
-        return found
+        return result
 
     monkeypatch.setattr(score, "survey", then_change)
     assert command() == 2
@@ -304,27 +304,27 @@ def test_progress_is_lines_where_there_is_no_terminal(
 ) -> None:
     write(tmp_path, plain(3))
     command()
-    said = capsys.readouterr()
-    assert said.err.startswith("3 of 3 scored, 3 submitted, ")
-    assert "\r" not in said.err
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert output.err.startswith("3 of 3 scored, 3 submitted, ")
+    assert "\r" not in output.err
+    assert output.out == ""
     command("--quiet")
     assert capsys.readouterr().err == ""
 
 
 def test_windows_are_small_where_lines_are_long() -> None:
-    made = [lines.Line(n, {}, "", 3 * 1024 * 1024) for n in range(5)]
-    assert [len(w) for w in score.windows(made, 4)] == [2, 2, 1]
+    sample_lines = [lines.Line(n, {}, "", 3 * 1024 * 1024) for n in range(5)]
+    assert [len(w) for w in score.windows(sample_lines, 4)] == [2, 2, 1]
     assert [len(w) for w in score.windows([lines.Line(1, {}, "", 9)] * 5, 2)] == [2, 2, 1]
 
 
 def test_an_endless_line_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"prompt": "' + b"x" * (40 * 2**20) + b'"}\n' + b'{"prompt":"p","response":"r","modelId":"m"}')
-    found = lines.survey(str(path), lines.Fields())
-    assert [str(p) for p in found.problems] == ["line 1: more than 16777216 bytes"]
-    assert found.count == 2
-    assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    survey = lines.survey(str(path), lines.Fields())
+    assert [str(p) for p in survey.problems] == ["line 1: more than 16777216 bytes"]
+    assert survey.count == 2
+    assert survey.digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

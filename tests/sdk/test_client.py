@@ -92,16 +92,16 @@ def test_a_grader_is_registered_and_its_secret_stays_out_of_repr(fake: Any, clie
         fake.ok({"grader": {"id": "grader_1", "name": "g", "capabilities": {"maxBatchSize": 5, "domains": ["x"]}},
                  "credentials": {"graderId": "grader_1", "sharedSecret": "atgs_abc"}}, 201)
     )  # fmt: skip
-    made = client.graders.create(
+    registration = client.graders.create(
         name="g", endpoint="http://x", capabilities=autotune_sdk.Capabilities(max_batch_size=5, domains=("x",))
     )
     assert json.loads(fake.requests[-1][4]) == {
         "name": "g", "endpoint": "http://x", "capabilities": {"maxBatchSize": 5, "domains": ["x"]}
     }  # fmt: skip
-    assert made.credentials.shared_secret == "atgs_abc"
-    assert "atgs_abc" not in repr(made)
-    assert made.grader.capabilities.domains == ("x",)
-    assert made.grader.limits is None
+    assert registration.credentials.shared_secret == "atgs_abc"
+    assert "atgs_abc" not in repr(registration)
+    assert registration.grader.capabilities.domains == ("x",)
+    assert registration.grader.limits is None
 
 
 def test_a_problem_becomes_a_typed_error(fake: Any, client: Any) -> None:
@@ -315,8 +315,8 @@ def test_scores_are_read_by_cursor(fake: Any, client: Any) -> None:
         return fake.ok({"scores": [score], "pagination": pagination})
 
     fake.script += [page("score_1", "n"), page("score_2", None)]
-    found = list(client.scores.iterate(task_id="t", min_score=0.5, start_date=date(2026, 1, 2), page_size=1))
-    assert [s.id for s in found] == ["score_1", "score_2"]
+    scores = list(client.scores.iterate(task_id="t", min_score=0.5, start_date=date(2026, 1, 2), page_size=1))
+    assert [s.id for s in scores] == ["score_1", "score_2"]
     assert fake.requests[1][2] == {
         "limit": "1", "cursor": "n", "taskId": "t", "minScore": "0.5", "startDate": "2026-01-02"
     }  # fmt: skip

@@ -34,10 +34,10 @@ def kept() -> list[Work]:
 
 @pytest.fixture
 def grader(kept: list[Work]) -> Grader:
-    made = Grader("slow", "1", secret=SECRET)
-    made.score(lambda completion: 0.5)
-    made.later(kept.append)
-    return made
+    slow_grader = Grader("slow", "1", secret=SECRET)
+    slow_grader.score(lambda completion: 0.5)
+    slow_grader.later(kept.append)
+    return slow_grader
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Any:
             answer = left.pop(0)
             if isinstance(answer, Exception):
                 raise answer
-            made = requests.Response()
-            made.status_code, code = answer
-            made._content = json.dumps({"code": code}).encode()
-            return made
+            response = requests.Response()
+            response.status_code, code = answer
+            response._content = json.dumps({"code": code}).encode()
+            return response
 
         monkeypatch.setattr(later.requests, "post", post)
         monkeypatch.setattr(later.deliver, "__kwdefaults__", {"until": None, "sleep": waits.append})
@@ -92,7 +92,7 @@ def test_work_is_kept_and_accepted(grader: Grader, kept: list[Work], path: str, 
     assert ask(grader, path, **LATER) == (202, {"requestId": "r1", "status": "accepted"})
     (work,) = kept
     assert (work.request_id, work.callback_url, work.expires_at, work.batch) == ("r1", URL, UNTIL, batch)
-    assert [one.id for one in work.completions] == ["c1", "c2"][:count]
+    assert [completion.id for completion in work.completions] == ["c1", "c2"][:count]
 
 
 def test_a_request_without_an_address_is_answered_at_once(grader: Grader, kept: list[Work]) -> None:
@@ -148,14 +148,14 @@ def test_a_callback_is_signed_with_the_requests_id(grader: Grader, kept: list[Wo
 def test_a_batch_is_called_back(grader: Grader, work: Work, platform: Any, results: Any) -> None:
     sent, _ = platform((200, "recorded"))
     assert grader.call_back(work, results) == "recorded"
-    entries = {one.pop("completionId"): one for one in json.loads(sent[0][2])["scores"]}
+    entries = {entry.pop("completionId"): entry for entry in json.loads(sent[0][2])["scores"]}
     assert entries == {"c1": {"score": {"value": 1.0, "confidence": 1.0}}, "c2": {"error": "no"}}
 
 
 def test_a_part_of_a_batch_may_go_ahead(grader: Grader, work: Work, platform: Any) -> None:
     sent, _ = platform((200, "recorded"))
     grader.call_back(work, {"c2": 0.5})
-    assert [one["completionId"] for one in json.loads(sent[0][2])["scores"]] == ["c2"]
+    assert [entry["completionId"] for entry in json.loads(sent[0][2])["scores"]] == ["c2"]
 
 
 def test_a_large_batch_goes_in_parts(

@@ -61,7 +61,7 @@ def test_heavy_modules_are_imported_only_when_needed() -> None:
 
     source = README.parent / "src"
     code = "import sys, autotune_sdk, autotune_sdk.grader, autotune_sdk.cli; print(sorted(sys.modules))"
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(source)}
     ).stdout
-    assert not {"pyarrow", "pandas", "uvicorn", "django", "numpy"} & set(re.findall(r"'(\w+)'", said))
+    assert not {"pyarrow", "pandas", "uvicorn", "django", "numpy"} & set(re.findall(r"'(\w+)'", output))

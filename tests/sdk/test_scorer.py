@@ -17,10 +17,10 @@ PENDING = {"value": None, "confidence": None, "completionId": "comp_1", "status"
 
 def test_a_call_that_waits_for_a_thread_has_no_more_time_than_the_others(monkeypatch, task_id):
     monkeypatch.setattr(scoring, "THREADS", 1)
-    asked, never = [], threading.Event()
+    prompts, never = [], threading.Event()
 
     def handler(request):
-        asked.append(request.json["items"][0]["prompt"])
+        prompts.append(request.json["items"][0]["prompt"])
         never.wait(request.json["deadlineMs"] / 1000)
         return Response(json.dumps({"rewards": [PENDING]}), mimetype="application/json")
 
@@ -33,12 +33,12 @@ def test_a_call_that_waits_for_a_thread_has_no_more_time_than_the_others(monkeyp
             return await asyncio.gather(*calls)
 
         # the first call ends before its deadline, by the margin in which its answer is heard
-        codes = [list(one.metrics.codes) for one in asyncio.run(all_at_once())]
+        codes = [list(result.metrics.codes) for result in asyncio.run(all_at_once())]
         late = asyncio.run(_queued(scorer))
     assert codes[0] == ["pending"]
     assert scorer.totals.seconds < 5 * 0.6 + 1
     assert late.metrics.codes == {"timeout": 1}
-    assert "late" not in asked
+    assert "late" not in prompts
 
 
 async def _queued(scorer):
