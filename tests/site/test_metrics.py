@@ -37,7 +37,10 @@ def values(admin_api):
         assert answer.status_code == 200, answer.content
         families = {family.name: family for family in text_string_to_metric_families(answer.content.decode())}
         samples = families[name].samples
-        return {tuple(one.labels[label] for label in sorted(one.labels, reverse=True)): one.value for one in samples}
+        return {
+            tuple(sample.labels[label] for label in sorted(sample.labels, reverse=True)): sample.value
+            for sample in samples
+        }
 
     return read
 
@@ -83,10 +86,10 @@ def test_a_network_of_the_settings_needs_no_key(settings):
 
 def test_the_address_behind_a_proxy_counts_only_if_the_proxy_is_trusted(settings):
     settings.AUTOTUNE_METRICS_NETWORKS = ["192.0.2.0/24"]
-    said = {"REMOTE_ADDR": "10.0.0.1", "headers": {"X-Forwarded-For": "192.0.2.7"}}
-    assert Api().client.get("/api/v1/metrics", **said).status_code == 401
+    proxied = {"REMOTE_ADDR": "10.0.0.1", "headers": {"X-Forwarded-For": "192.0.2.7"}}
+    assert Api().client.get("/api/v1/metrics", **proxied).status_code == 401
     settings.AUTOTUNE_TRUSTED_PROXIES = ["10.0.0.0/8"]
-    assert Api().client.get("/api/v1/metrics", **said).status_code == 200
+    assert Api().client.get("/api/v1/metrics", **proxied).status_code == 200
 
 
 def test_by_default_no_network_is_named(settings):
@@ -219,6 +222,6 @@ def test_the_samples_of_reward_endpoints_are_told_by_protocol(values, task):
     RewardEndpointFactory(task=task, answered=10, unscored_count=3)
     RewardEndpointFactory(task=task, answered=5, unscored_count=1)
     RewardEndpointFactory(task=task, protocol="slime", answered=2)
-    found = values("autotune_reward_endpoint_samples")
-    assert (found["scored", "openrlhf"], found["neutral", "openrlhf"]) == (11, 4)
-    assert (found["scored", "slime"], found["neutral", "slime"], found["scored", "verify"]) == (2, 0, 0)
+    samples = values("autotune_reward_endpoint_samples")
+    assert (samples["scored", "openrlhf"], samples["neutral", "openrlhf"]) == (11, 4)
+    assert (samples["scored", "slime"], samples["neutral", "slime"], samples["scored", "verify"]) == (2, 0, 0)

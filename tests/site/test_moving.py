@@ -38,14 +38,14 @@ def naps(monkeypatch):
     class Naps(list):
         act = staticmethod(lambda: None)
 
-    made = Naps()
+    recorder = Naps()
 
     def nap(seconds):
-        made.append(seconds)
-        made.act()
+        recorder.append(seconds)
+        recorder.act()
 
     monkeypatch.setattr(moving.time, "sleep", nap)
-    return made
+    return recorder
 
 
 @pytest.fixture
@@ -73,14 +73,14 @@ def pulse(seconds):
 
 
 def run(task, due_s=0, **fields):
-    made = RunFactory(completion=CompletionFactory(task=task), **fields)
-    WorkflowRun.objects.filter(pk=made.pk).update(created_at=ago(due_s))
-    return made
+    workflow_run = RunFactory(completion=CompletionFactory(task=task), **fields)
+    WorkflowRun.objects.filter(pk=workflow_run.pk).update(created_at=ago(due_s))
+    return workflow_run
 
 
 def scored(task, seconds):
-    made = ScoreFactory(run=run(task, status="completed", attempt=1))
-    Score.objects.filter(pk=made.pk).update(created_at=ago(seconds))
+    score = ScoreFactory(run=run(task, status="completed", attempt=1))
+    Score.objects.filter(pk=score.pk).update(created_at=ago(seconds))
 
 
 def event(seconds, **fields):
@@ -332,9 +332,9 @@ def beaten(name, seconds):
 
 
 def test_an_erasure_that_nobody_works_on_is_told_after_five_minutes(client, swept, task):
-    asked = ErasureFactory(organization=task.organization, created_at=ago(290))
+    erasure = ErasureFactory(organization=task.organization, created_at=ago(290))
     assert failed(client) == []
-    Erasure.objects.filter(pk=asked.pk).update(created_at=ago(310))
+    Erasure.objects.filter(pk=erasure.pk).update(created_at=ago(310))
     assert failed(client) == ["erasures"]
     erasures.work()
     assert failed(client) == []

@@ -52,11 +52,11 @@ for step in sys.argv[1:]:
 
     def ask(*steps, **environment):
         base = {"PATH": os.environ["PATH"], "AUTOTUNE_DATA_DIR": str(tmp_path / "data"), "LOG_LEVEL": "CRITICAL"}
-        found = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code, *steps], cwd=ROOT, env=base | environment, capture_output=True, text=True
         )
-        assert found.returncode == 0, found.stderr
-        return [json.loads(line) for line in found.stdout.splitlines()]
+        assert process.returncode == 0, process.stderr
+        return [json.loads(line) for line in process.stdout.splitlines()]
 
     return ask
 

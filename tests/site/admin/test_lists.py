@@ -16,9 +16,9 @@ GROWING = (AuditEvent, Completion, WorkflowRun, Score, Reward, GraderCheck)
 HOSTILE = "<script>alert(1)</script>\u202egnp.exe " + "x" * 150
 
 
-def found(client, model, **asked):
-    answer = client.get(address(model, "changelist"), asked)
-    assert answer.status_code == 200, asked
+def matching_ids(client, model, **query):
+    answer = client.get(address(model, "changelist"), query)
+    assert answer.status_code == 200, query
     return {row.pk for row in answer.context["cl"].result_list}
 
 
@@ -30,27 +30,27 @@ def two():
 def test_a_pasted_id_finds_what_it_names_and_what_names_it(boss, two):
     score, _ = two
     for model, row in ((Score, score), (WorkflowRun, score.run), (Completion, score.completion), (Task, score.task)):
-        assert found(boss, model, q=row.public_id) == {row.pk}
+        assert matching_ids(boss, model, q=row.public_id) == {row.pk}
     for whose in (score.completion, score.task, score.grader):
-        assert found(boss, WorkflowRun, q=f" {whose.public_id} ") == {score.run_id}
-    assert found(boss, TaskVersion, q=score.task.public_id) == {score.task.version_id}
-    assert found(boss, Completion, q=public("org", score.organization)) == {score.completion_id}
+        assert matching_ids(boss, WorkflowRun, q=f" {whose.public_id} ") == {score.run_id}
+    assert matching_ids(boss, TaskVersion, q=score.task.public_id) == {score.task.version_id}
+    assert matching_ids(boss, Completion, q=public("org", score.organization)) == {score.completion_id}
 
 
 def test_a_key_and_a_member_are_found_by_their_person_and_organization(boss):
     key, _ = ApiKeyFactory(), ApiKeyFactory()
     for kind, row in (("key", key), ("org", key.organization), ("user", key.user)):
-        assert found(boss, ApiKey, q=public(kind, row)) == {key.pk}
+        assert matching_ids(boss, ApiKey, q=public(kind, row)) == {key.pk}
     member = Membership.objects.get(user=key.user)
-    assert found(boss, Membership, q=member.public_id) == {member.pk}
+    assert matching_ids(boss, Membership, q=member.public_id) == {member.pk}
 
 
 def test_a_filter_takes_a_part_of_a_name_or_an_id_and_loads_no_options(boss, two):
     score, other = two
     for model, row in ((WorkflowRun, score.run), (Score, score), (Completion, score.completion)):
-        assert found(boss, model, task=score.task.public_id) == {row.pk}
-        assert found(boss, model, organization=score.organization.name) == {row.pk}
-        assert found(boss, model, organization="nobody of that name") == set()
+        assert matching_ids(boss, model, task=score.task.public_id) == {row.pk}
+        assert matching_ids(boss, model, organization=score.organization.name) == {row.pk}
+        assert matching_ids(boss, model, organization="nobody of that name") == set()
     page = boss.get(
         address(Score, "changelist"), {"grader": score.grader.name, "purpose__exact": "score"}
     ).content.decode()
@@ -64,8 +64,8 @@ def test_a_filter_takes_anything(boss, two):
 
 
 def test_age_is_read_off_the_key(boss, two):
-    assert len(found(boss, WorkflowRun, made="hour")) == 2
-    assert found(boss, WorkflowRun, made="never") == {score.run_id for score in two}
+    assert len(matching_ids(boss, WorkflowRun, made="hour")) == 2
+    assert matching_ids(boss, WorkflowRun, made="never") == {score.run_id for score in two}
 
 
 @pytest.mark.parametrize("model", GROWING, ids=lambda model: model.__name__)
