@@ -194,9 +194,9 @@ def test_text_that_is_not_acceptable_json_is_refused(api, task, members, pointer
         (api.post, "/tasks", b'"promptTemplate": "x", ' + needed),
         (api.patch, f"/tasks/{task.public_id}", b""),
     ):
-        at, found = first_error(call(path, raw=b"{" + start + members + b"}"))
-        assert found == code
-        assert pointer is None or at == pointer
+        error_pointer, error_code = first_error(call(path, raw=b"{" + start + members + b"}"))
+        assert error_code == code
+        assert pointer is None or error_pointer == pointer
     assert Task.objects.count() == 1
 
 

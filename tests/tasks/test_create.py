@@ -51,7 +51,7 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
 
 def test_every_member_comes_back_as_it_was_given(api, grader):
     shadow = GraderFactory(organization=api.organization)
-    given = {
+    body = {
         "name": "Ärzte \u202e\U0001f9ea",
         "description": "=1+1 <script>",
         "systemPrompt": "Be brief.",
@@ -68,8 +68,8 @@ def test_every_member_comes_back_as_it_was_given(api, grader):
         "options": {"includeDimensions": False, "includeExplanation": False},
         "metadata": {"z": [1, {"y": None}], "a": True},
     }
-    task = api.post("/tasks", given).json()["task"]
-    assert {name: task[name] for name in given} == given
+    task = api.post("/tasks", body).json()["task"]
+    assert {name: task[name] for name in body} == body
     assert list(task["responseSchema"]["properties"]) == ["b", "a"]
     assert task["graderId"] == public("grader", grader)
 

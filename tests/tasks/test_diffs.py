@@ -54,10 +54,10 @@ def test_members_are_told_by_their_names_and_values():
     )
     old = task.version
     panel = [PanelEntry(GraderId(first.pk), 0.5), PanelEntry(GraderId(second.pk), 1.0)]
-    given = TaskPatch(
+    patch = TaskPatch(
         prompt_template="{{a}}\nnow", graders=panel, aggregation="min", model="m", response_schema={"a": 2, "b": 1}
     )
-    new = definitions.patch(principal, task, given).version
+    new = definitions.patch(principal, task, patch).version
     names = {first.pk: "Exact", second.pk: "Tone"}
     change = diffs.between(old, new, names)
     assert [text.name for text in change.texts] == ["Prompt template"]

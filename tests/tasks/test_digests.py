@@ -33,8 +33,8 @@ def framed(*parts):
 def test_they_are_hmacs_under_the_organizations_digest_key(task, digester):
     key = encryption.digest_key(task.organization_id)
     whole = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode(), b"4"), hashlib.sha256)
-    asked = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode()), hashlib.sha256)
-    assert digester.stored("2 + 2? \U0001f600", None, "4") == (asked[:OCTETS], whole[:OCTETS])
+    prompt_digest = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode()), hashlib.sha256)
+    assert digester.stored("2 + 2? \U0001f600", None, "4") == (prompt_digest[:OCTETS], whole[:OCTETS])
     assert digester.answer("2 + 2? \U0001f600", None, "4") == whole
 
 
@@ -56,14 +56,18 @@ def test_parts_do_not_run_together(digester):
 def test_intake_stores_them(api_for):
     api = api_for(role="training_operator")
     task = TaskFactory(organization=api.organization)
-    one = {"taskId": public("task", task), "modelId": "m", "response": "4"}
-    items = [{**one, "prompt": "2 + 2?"}, {**one, "messages": MESSAGES}, {**one, "prompt": "2 + 2?", "modelId": "n"}]
+    common = {"taskId": public("task", task), "modelId": "m", "response": "4"}
+    items = [
+        {**common, "prompt": "2 + 2?"},
+        {**common, "messages": MESSAGES},
+        {**common, "prompt": "2 + 2?", "modelId": "n"},
+    ]
     answer = api.post("/completions/batch", {"completions": items})
     assert answer.status_code == 202, answer.content
-    told = [one["id"] for one in answer.json()["completions"]]
+    completion_ids = [completion["id"] for completion in answer.json()["completions"]]
     rows = {row.public_id: (bytes(row.prompt_digest), bytes(row.answer_digest)) for row in Completion.objects.all()}
     digester = Digester(api.organization.pk)
-    first, second, third = (rows[name] for name in told)
+    first, second, third = (rows[name] for name in completion_ids)
     assert first == third == digester.stored("2 + 2?", None, "4")
     assert second == digester.stored("2 + 2?", MESSAGES, "4")
 

@@ -45,21 +45,21 @@ def test_search_looks_in_name_and_description_without_case(api, make):
 
 
 def test_a_grader_finds_the_tasks_whose_current_panel_names_it(api, make):
-    one, two = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
-    make(name="A", graders=[one])
-    make(name="B", graders=[two, (one, 0.0, "shadow")])
-    make(name="C", graders=[two])
-    assert names(api.get(f"/tasks?graderId={public('grader', one)}&sort=name")) == ["A", "B"]
+    grader_a, grader_b = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
+    make(name="A", graders=[grader_a])
+    make(name="B", graders=[grader_b, (grader_a, 0.0, "shadow")])
+    make(name="C", graders=[grader_b])
+    assert names(api.get(f"/tasks?graderId={public('grader', grader_a)}&sort=name")) == ["A", "B"]
     assert names(api.get("/tasks?graderId=grader_01jd0000000000000000000000")) == []
 
 
 def test_a_former_panel_does_not_count(api_for, make, api):
-    one, two = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
-    task = make(graders=[one])
+    grader_a, grader_b = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
+    task = make(graders=[grader_a])
     admin = api_for(organization=api.organization)
-    assert admin.patch(f"/tasks/{task.public_id}", {"graderId": public("grader", two)}).status_code == 200
-    assert names(api.get(f"/tasks?graderId={public('grader', one)}")) == []
-    assert names(api.get(f"/tasks?graderId={public('grader', two)}")) == [task.name]
+    assert admin.patch(f"/tasks/{task.public_id}", {"graderId": public("grader", grader_b)}).status_code == 200
+    assert names(api.get(f"/tasks?graderId={public('grader', grader_a)}")) == []
+    assert names(api.get(f"/tasks?graderId={public('grader', grader_b)}")) == [task.name]
 
 
 def test_model_is_the_models_name(api, make):

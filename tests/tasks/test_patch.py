@@ -19,7 +19,7 @@ def graders(api):
 @pytest.fixture
 def task(api, graders):
     """A task made through the API, as its answer shows it."""
-    given = {
+    body = {
         "name": "Sums",
         "description": "adds",
         "promptTemplate": "{{q}}",
@@ -33,7 +33,7 @@ def task(api, graders):
         "deadlineMs": 5000,
         "responseSchema": {"type": "object"},
     }
-    return api.post("/tasks", given).json()["task"]
+    return api.post("/tasks", body).json()["task"]
 
 
 @pytest.fixture

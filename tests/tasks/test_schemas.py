@@ -72,8 +72,8 @@ def test_a_wrong_keyword_is_named(schema, pointer):
     ],
 )
 def test_a_reference_that_leaves_the_schema_is_refused(target, place, pointer):
-    found = schemas.check(place(target), "")
-    assert [(error.pointer, error.code) for error in found] == [(pointer, "remote_reference")]
+    errors = schemas.check(place(target), "")
+    assert [(error.pointer, error.code) for error in errors] == [(pointer, "remote_reference")]
 
 
 def test_another_draft_is_refused():

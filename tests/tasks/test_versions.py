@@ -114,14 +114,14 @@ def test_only_a_deck_may_have_no_graders(organization_id):
 def test_the_newest_comes_first_and_one_is_current(api, task):
     for template in ("b", "c", "{{q}}"):
         api.patch(f"/tasks/{task['id']}", {"promptTemplate": template})
-    found = listed(api, task)
-    assert [(version["promptTemplate"], version["current"]) for version in found] == [
+    versions = listed(api, task)
+    assert [(version["promptTemplate"], version["current"]) for version in versions] == [
         ("c", False),
         ("b", False),
         ("{{q}}", True),
     ]
-    assert found[-1]["id"] == task["version"]
-    assert list(found[0]) == [
+    assert versions[-1]["id"] == task["version"]
+    assert list(versions[0]) == [
         "id", "digest", "current", "systemPrompt", "promptTemplate", "responseSchema", "model", "graders",
         "aggregation", "createdAt",
     ]  # fmt: skip
@@ -131,9 +131,9 @@ def test_a_version_is_of_whoever_made_it_first_by_key(api, task, api_for):
     other = api_for(organization=api.organization)
     for caller, template in ((other, "b"), (api, "c"), (other, "c"), (other, "{{q}}")):
         assert caller.patch(f"/tasks/{task['id']}", {"promptTemplate": template}).status_code == 200
-    made = TaskVersion.objects.order_by("created_at").values_list("created_by", flat=True)
-    people = [one.user.pk for one in (api, other, api)]
-    assert list(made) == people
+    authors = TaskVersion.objects.order_by("created_at").values_list("created_by", flat=True)
+    people = [client.user.pk for client in (api, other, api)]
+    assert list(authors) == people
     assert "createdBy" not in listed(api, task)[0]
 
 
