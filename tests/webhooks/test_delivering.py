@@ -92,10 +92,10 @@ def test_a_failure_waits_a_little_and_then_longer(webhook, receiver, tell, pump)
 
 
 @pytest.mark.parametrize(
-    ("asked", "least", "most"), [("120", 115, 120), ("9999999", 43_190, 43_200), ("1", 2, 7), ("soon", 2, 7)]
+    ("retry_after", "least", "most"), [("120", 115, 120), ("9999999", 43_190, 43_200), ("1", 2, 7), ("soon", 2, 7)]
 )
-def test_retry_after_lengthens_the_wait_within_bounds(webhook, receiver, tell, pump, asked, least, most):
-    receiver.answer = lambda request: (429, b"", {"Retry-After": asked})
+def test_retry_after_lengthens_the_wait_within_bounds(webhook, receiver, tell, pump, retry_after, least, most):
+    receiver.answer = lambda request: (429, b"", {"Retry-After": retry_after})
     tell()
     pump()
     assert least <= (only().next_at - timezone.now()).total_seconds() <= most
@@ -208,17 +208,17 @@ def test_a_delivery_made_while_its_endpoint_was_switched_off_is_parked(webhook, 
 
 
 def test_during_a_rotation_both_secrets_verify(webhook, receiver, tell, pump):
-    made = endpoints.rotate(webhook.pk)
+    rotation = endpoints.rotate(webhook.pk)
     tell()
     pump()
     (got,) = receiver.received
-    for secret in (WEBHOOK_SECRET, made.secret):
+    for secret in (WEBHOOK_SECRET, rotation.secret):
         Standard(secret).verify(got.body, got.headers)
     Webhook.objects.update(previous_valid_until=timezone.now())
     tell()
     pump()
     assert receiver.received[1].headers["webhook-signature"].count("v1,") == 1
-    receiver.received[1].verified(made.secret)
+    receiver.received[1].verified(rotation.secret)
 
 
 def test_what_the_receiver_answers_is_kept_short_and_clean(webhook, receiver, tell, pump):

@@ -34,7 +34,7 @@ def test_only_where_somebody_listens(organization):
     WebhookFactory(organization=deaf[0], events=["score.failed"])
     WebhookFactory(organization=deaf[1], status="disabled")
     WebhookFactory(organization=deaf[2], deleted_at="2026-01-01T00:00Z")
-    emit(KIND, [Emitted(one.pk, data={}) for one in (organization, *deaf)])
+    emit(KIND, [Emitted(owner.pk, data={}) for owner in (organization, *deaf)])
     assert [event.organization_id for event in Event.objects.all()] == [organization.pk]
 
 
@@ -107,20 +107,20 @@ def test_a_webhook_for_its_makers_own_graders_hears_of_no_others(organization):
         emit(KIND, [Emitted(organization.pk, grader.pk, {})])
     emit(KIND, [Emitted(organization.pk, data={})])  # about nobody knows whose
     fanout.fan_out()
-    assert [one.event.subject_id for one in Delivery.objects.filter(webhook=webhook)] == [own.pk]
+    assert [delivery.event.subject_id for delivery in Delivery.objects.filter(webhook=webhook)] == [own.pk]
     assert Delivery.objects.filter(webhook=everybody).count() == 3
 
 
 @pytest.mark.postgres
 def test_the_condition_for_statements_says_the_same(organization):
     WebhookFactory(organization=organization, events=["score.failed", "score.completed"])
-    asked = [organization, OrganizationFactory()]
+    organizations = [organization, OrganizationFactory()]
     for kind, expected in ((EventKind.SCORE_COMPLETED, 1), (KIND, 0)):
         with connection.cursor() as cursor:
             cursor.execute(
                 "select count(*) from (select unnest(%s::uuid[]) as organization_id) due where "
                 + payloads.subscribed_sql(kind, "due"),
-                [[one.pk for one in asked]],
+                [[owner.pk for owner in organizations]],
             )
             assert cursor.fetchone() == (expected,)
 
@@ -128,6 +128,9 @@ def test_the_condition_for_statements_says_the_same(organization):
 def test_bulk_rows_without_data_are_events_too(organization):
     """As the statement that saves scores writes them: no more than these columns."""
     WebhookFactory(organization=organization, events=["score.completed"])
-    rows = [(one.pk, organization.pk, "score.completed", one.pk, organization.created_at) for one in [organization]]
+    rows = [
+        (subject.pk, organization.pk, "score.completed", subject.pk, organization.created_at)
+        for subject in [organization]
+    ]
     insert(Event, ("id", "organization_id", "kind", "subject_id", "created_at"), rows)
     assert fanout.fan_out() == 1

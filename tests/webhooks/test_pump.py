@@ -29,7 +29,7 @@ def thread():
     running.start()
     yield running
     running.stop()
-    until(lambda: not any(one.name == "webhooks" for one in threading.enumerate()))
+    until(lambda: not any(live_thread.name == "webhooks" for live_thread in threading.enumerate()))
 
 
 def delivered():
@@ -208,5 +208,5 @@ def test_what_arrives_is_what_was_emitted(webhook, receiver, tell, pump):
     pump()
     Delivery.objects.filter(status="pending").update(next_at=timezone.now())
     pump()
-    said = {got.verified(WEBHOOK_SECRET)["data"]["graderId"] for got in receiver.received}
-    assert said == {f"grader_{n}" for n in range(20)}
+    grader_ids = {got.verified(WEBHOOK_SECRET)["data"]["graderId"] for got in receiver.received}
+    assert grader_ids == {f"grader_{n}" for n in range(20)}

@@ -42,16 +42,16 @@ def path(hook):
 
 
 def codes(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 # --- making ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_secret_is_shown_once(api):
-    made = api.post("/webhooks", {**BODY, "description": "pager"})
-    assert made.status_code == 201
-    webhook, secret = made.json()["webhook"], made.json()["secret"]
+    answer = api.post("/webhooks", {**BODY, "description": "pager"})
+    assert answer.status_code == 201
+    webhook, secret = answer.json()["webhook"], answer.json()["secret"]
     assert secret.startswith(signing.PREFIX)
     assert webhook["url"] == URL
     assert (webhook["events"], webhook["description"], webhook["status"]) == (BODY["events"], "pager", "active")
@@ -135,9 +135,9 @@ def test_a_reviewer_has_nothing_to_do_with_them(api_for, api, hook, path):
 
 def test_a_grader_owner_has_their_own(api_for, api, hook, path):
     owner = api_for(role="grader_owner", organization=api.organization)
-    made = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]})
-    assert made.status_code == 201
-    assert [one["id"] for one in owner.get("/webhooks").json()["webhooks"]] == [made.json()["webhook"]["id"]]
+    answer = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]})
+    assert answer.status_code == 201
+    assert [row["id"] for row in owner.get("/webhooks").json()["webhooks"]] == [answer.json()["webhook"]["id"]]
     assert owner.get(path).status_code == 404
     assert Webhook.objects.get(created_by=owner.user).own_only
     assert not Webhook.objects.filter(created_by=api.user, own_only=True).exists()
@@ -148,8 +148,8 @@ def test_a_grader_owner_does_not_hear_of_what_they_may_not_read(api_for, kind):
     owner = api_for(role="grader_owner")
     answer = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed", kind]})
     assert codes(answer) == [("/events/1", "event_refused")]
-    made = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]}).json()["webhook"]["id"]
-    answer = owner.patch(f"/webhooks/{made}", {"events": [kind]})
+    webhook_id = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]}).json()["webhook"]["id"]
+    answer = owner.patch(f"/webhooks/{webhook_id}", {"events": [kind]})
     assert codes(answer) == [("/events/0", "event_refused")]
 
 
@@ -184,7 +184,7 @@ def test_a_disabled_one_can_begin_anew(api, hook, path):
     assert (shown["status"], shown["disabledReason"], shown["failingSince"]) == ("active", None, None)
     shown = api.patch(path, {"status": "disabled"}).json()["webhook"]
     assert (shown["status"], shown["disabledReason"]) == ("disabled", endpoints.SWITCHED_OFF)
-    assert [one["id"] for one in api.get("/webhooks?status=disabled").json()["webhooks"]] == [hook.public_id]
+    assert [row["id"] for row in api.get("/webhooks?status=disabled").json()["webhooks"]] == [hook.public_id]
     assert api.get("/webhooks?status=active").json()["webhooks"] == []
 
 
@@ -223,8 +223,8 @@ def test_the_test_goes_to_this_endpoint_alone_and_says_what_came_of_it(api, hook
         assert answer.status_code == 200
         shown = answer.json()["delivery"]
         (got,) = receiver.received
-        said = got.verified(WEBHOOK_SECRET)
-    assert (said["event"], said["data"]["webhookId"]) == ("webhook.test", hook.public_id)
+        event = got.verified(WEBHOOK_SECRET)
+    assert (event["event"], event["data"]["webhookId"]) == ("webhook.test", hook.public_id)
     assert got.id == shown["eventId"]
     assert (shown["event"], shown["status"], shown["attempts"]) == ("webhook.test", "delivered", 1)
     assert (shown["tries"][0]["status"], shown["tries"][0]["excerpt"]) == (200, None)
@@ -250,7 +250,7 @@ def test_tests_are_limited_for_each_webhook_and_for_the_organization(api, hook, 
     assert (limited.status_code, limited.json()["code"], limited["Retry-After"]) == (429, "too_many_requests", "5")
     monkeypatch.setattr(trying, "TESTS_A_MINUTE", 2)
     others = [WebhookFactory(organization=api.organization, url="http://127.0.0.1:1/") for _ in range(2)]
-    assert [api.post(f"/webhooks/{one.public_id}/test").status_code for one in others] == [200, 429]
+    assert [api.post(f"/webhooks/{webhook.public_id}/test").status_code for webhook in others] == [200, 429]
     assert api.last["Retry-After"] == "60"
     assert Event.objects.count() == 2
 
@@ -272,7 +272,7 @@ def test_deliveries_are_listed_with_their_tries(api, hook, path, delivery):
     (shown,) = api.get(f"{path}/deliveries").json()["deliveries"]
     assert shown["id"] == delivery.public_id
     assert (shown["event"], shown["status"], shown["attempts"]) == ("grader.status_changed", "parked", 2)
-    assert [one["status"] for one in shown["tries"]] == [501, 500]
+    assert [attempt["status"] for attempt in shown["tries"]] == [501, 500]
     assert shown["tries"][0] == {
         "at": "2026-01-01T00:00:01.000Z", "status": 501, "latencyMs": 1.5, "error": "No.", "excerpt": "oh",
     }  # fmt: skip
