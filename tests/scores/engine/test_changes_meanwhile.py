@@ -18,12 +18,12 @@ COMMITTED = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 class Doorkeeper(FakeGrader):
-    """Answers 401, unsigned, to requests that are signed with a key it does not know; None: it knows all."""
+    """Answers 401, unsigned, to requests that are signed with a key outside `accepted_keys`; None accepts all."""
 
-    known = None
+    accepted_keys = None
 
     def answer(self, handler, path, body):
-        if self.known is not None and handler.headers["X-Autotune-Key-Id"] not in self.known:
+        if self.accepted_keys is not None and handler.headers["X-Autotune-Key-Id"] not in self.accepted_keys:
             return 401, {"error": "who is there"}, False
         return super().answer(handler, path, body)
 
@@ -65,11 +65,11 @@ def statuses():
 
 def after_two(fake, change):
     """A look that makes a change once two items were judged."""
-    made = []
+    changes = []
 
     def look(drain):
-        if not made and len(fake.items) >= 2:
-            made.append(change())
+        if not changes and len(fake.items) >= 2:
+            changes.append(change())
 
     return look
 
@@ -77,7 +77,7 @@ def after_two(fake, change):
 def rotate(fake, grader, **more):
     """Rotate, and let the fake know the new secret alone."""
     fake.secret = credentials.rotate(grader, **more)
-    fake.known = {GraderSecret.objects.get(current=True).key_id}
+    fake.accepted_keys = {GraderSecret.objects.get(current=True).key_id}
 
 
 @pytest.mark.parametrize("grace_hours", [24, 0])
@@ -85,7 +85,7 @@ def test_a_401_to_the_previous_secret_is_answered_with_the_current_one(fake, gra
     old = GraderSecret.objects.get().key_id
     make(5)
     watched(after_two(fake, lambda: rotate(fake, grader, grace_hours=grace_hours)))
-    (new,) = fake.known
+    (new,) = fake.accepted_keys
     assert statuses() == ["completed"] * 5
     assert WorkflowRun.objects.filter(failures__gt=0).count() == 0
     assert fake.keys == [old, old, old, new, new, new]  # one call was repeated, the next are signed anew at once
@@ -105,7 +105,7 @@ def test_in_the_grace_period_a_grader_that_knows_only_the_old_secret_goes_on(fak
 def test_a_grader_that_refuses_both_secrets_is_called_once_more_and_no_oftener(fake, grader, make, watched):
     (run,) = make()
     credentials.rotate(grader)
-    fake.known = set()
+    fake.accepted_keys = set()
     watched(lambda drain: False)
     run.refresh_from_db()
     assert (run.status, run.error_code, len(fake.keys)) == ("failed", "auth_failed", 2)
@@ -115,11 +115,11 @@ def test_a_grader_that_refuses_both_secrets_is_called_once_more_and_no_oftener(f
 
 def test_three_refusals_in_a_row_make_the_grader_degraded_and_a_good_answer_active_again(fake, grader, make, watched):
     make(3)
-    fake.known = set()
+    fake.accepted_keys = set()
     watched(lambda drain: False)
     grader.refresh_from_db()
     assert (grader.auth_failures, grader.status) == (3, "degraded")
-    fake.known = None
+    fake.accepted_keys = None
     make()
     watched(lambda drain: False)
     grader.refresh_from_db()

@@ -45,9 +45,9 @@ def test_a_drain_that_breaks_off_leaves_neither_calls_nor_slots_to_the_next(db, 
 def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_other(monkeypatch):
     task = TaskFactory(review_below_confidence=0.5)
     grader = task.version.members.get().grader
-    held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda one: one.run_id)
+    held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda claimed: claimed.run_id)
     until = database_now() + timedelta(days=1)
-    accepted = Results(accepted=[PostponedRun(one, WaitsFor.CALLBACK, until, "accepted") for one in held])
+    accepted = Results(accepted=[PostponedRun(claimed, WaitsFor.CALLBACK, until, "accepted") for claimed in held])
     rivals = []
 
     def open_after_a_rival_came(*args):

@@ -25,5 +25,5 @@ def test_all_graders_take_three_queries_at_most(db, django_assert_max_num_querie
         completion = CompletionFactory(task=TaskFactory(organization=grader.organization, graders=[grader]))
         RunFactory(completion=completion)
     with django_assert_max_num_queries(3):
-        found = queued_runs.of([grader.pk for grader in graders])
-    assert [found[grader.pk].waiting for grader in graders] == [1, 1, 0]
+        queued = queued_runs.of([grader.pk for grader in graders])
+    assert [queued[grader.pk].waiting for grader in graders] == [1, 1, 0]

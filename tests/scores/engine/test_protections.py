@@ -50,8 +50,8 @@ def test_retry_after_holds_the_grader_and_all_that_is_due_for_it(single, single_
     assert statuses() == ["sleeping"] * 5
     assert sorted(WorkflowRun.objects.values_list("failures", flat=True)) == [0, 0, 0, 0, 1]
     assert all(
-        30 < (at - database_now()) / timedelta(seconds=1) <= 40
-        for at in WorkflowRun.objects.values_list("wake_at", flat=True)
+        30 < (wake_at - database_now()) / timedelta(seconds=1) <= 40
+        for wake_at in WorkflowRun.objects.values_list("wake_at", flat=True)
     )
 
 
@@ -120,9 +120,9 @@ def test_no_more_completions_are_asked_for_than_the_rate_allows(fake, db, drain)
     grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=60)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 30)
     drain(grader, seconds=0.5)
-    asked = len(fake.items)
-    assert 0 < asked <= 12  # a second's worth at the start, and what half a second brings
-    assert Score.objects.count() == asked
+    count = len(fake.items)
+    assert 0 < count <= 12  # a second's worth at the start, and what half a second brings
+    assert Score.objects.count() == count
     assert WorkflowRun.objects.filter(failures__gt=0).count() == 0
 
 

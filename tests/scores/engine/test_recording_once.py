@@ -97,7 +97,7 @@ def test_the_others_of_a_group_are_saved_although_one_was_closed(bench):
     runs = [bench.run() for _ in range(3)]
     held = [claim(run) for run in runs]
     WorkflowRun.objects.filter(pk=runs[1].pk).update(status="failed", error_code="cancelled")
-    bench.save([bench.judged(one) for one in held])
+    bench.save([bench.judged(claimed) for claimed in held])
     assert [state(run)[0] for run in runs] == ["completed", "failed", "completed"]
     assert set(Score.objects.values_list("run_id", flat=True)) == {runs[0].pk, runs[2].pk}
 
@@ -120,7 +120,7 @@ def test_a_thousand_results_take_few_queries(bench, vendor, django_assert_max_nu
     runs = [bench.run() for _ in range(1_000)]
     held = claims.take(bench.grader.pk, limit=1_000)
     with django_assert_max_num_queries(10 if vendor == "postgresql" else 50):  # SQLite inserts in parts
-        bench.save([bench.judged(one, reasoning="r", dimensions=(Dimension("d", 1, 1),)) for one in held])
+        bench.save([bench.judged(claimed, reasoning="r", dimensions=(Dimension("d", 1, 1),)) for claimed in held])
     assert Score.objects.count() == Reward.objects.count() == len(runs)
 
 
@@ -130,7 +130,7 @@ def test_a_thousand_failures_take_few_queries(bench, django_assert_max_num_queri
         bench.run()
     held = claims.take(bench.grader.pk, limit=1_000)
     with django_assert_max_num_queries(17):
-        bench.save(bad=[missed(one, wake_at=LATER if n % 2 else None) for n, one in enumerate(held)])
+        bench.save(bad=[missed(claimed, wake_at=LATER if n % 2 else None) for n, claimed in enumerate(held)])
     assert set(WorkflowRun.objects.values_list("status").annotate(Count("pk"))) == {("failed", 500), ("sleeping", 500)}
 
 
@@ -144,7 +144,7 @@ def test_savers_of_overlapping_groups_leave_one_score_each(bench):
     parts = [held[:80], list(reversed(held[40:])), held[20:100]]
     together(
         *(
-            lambda n=number, part=part: bench.save([bench.judged(one, n / 10) for one in part])
+            lambda n=number, part=part: bench.save([bench.judged(claimed, n / 10) for claimed in part])
             for number, part in enumerate(parts)
         )
     )

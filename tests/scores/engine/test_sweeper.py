@@ -148,13 +148,13 @@ def test_two_sweepers_score_everything_once(fake, make, sweeper):
 
 def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatch):
     waits = threading.Semaphore(0)
-    is_recent = pulses.is_recent
+    real = pulses.is_recent
 
-    def asked(name, seconds):
+    def recent_within_an_hour(name, seconds):
         waits.release()
-        return is_recent(name, 3600)
+        return real(name, 3600)
 
-    monkeypatch.setattr("scores.engine.sweeper.pulses.is_recent", asked)
+    monkeypatch.setattr("scores.engine.sweeper.pulses.is_recent", recent_within_an_hour)
     pulses.beat(pulses.SWEEP)
     make()
     running = Sweeper()

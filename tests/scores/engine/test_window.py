@@ -127,12 +127,12 @@ def test_tasks_that_ask_for_different_things_are_asked_for_apart(task, grader, f
     runs_of(task, 3)
     runs_of(plain, 3)
     drain(grader)
-    asked = {
+    options_by_task = {
         (item["taskId"], body["options"]["includeExplanation"])
         for _, body in fake.calls
         for item in body["completions"]
     }
-    assert asked == {(task.public_id, True), (plain.public_id, False)}
+    assert options_by_task == {(task.public_id, True), (plain.public_id, False)}
     assert Score.objects.count() == 6
 
 
