@@ -35,9 +35,9 @@ def test_one_bad_item_of_500_leaves_499(api, task):
             "detail": "Expected `str`, got `int`.",
         }
     ]
-    assert [one["index"] for one in body["completions"]] == [n for n in range(500) if n != 123]
+    assert [completion["index"] for completion in body["completions"]] == [n for n in range(500) if n != 123]
     responses = {public("comp", row): row.response for row in Completion.objects.all()}
-    assert all(responses[one["id"]] == str(one["index"]) for one in body["completions"])
+    assert all(responses[completion["id"]] == str(completion["index"]) for completion in body["completions"])
     assert rows() == (499, 499)
 
 
@@ -78,7 +78,10 @@ def test_every_kind_of_fault_is_an_error_of_its_item(api, task):
         (5, "/completions/5/externalId", "duplicate_external_id"),
         (6, "/completions/6/variables/question", "missing_variable"),
     ]
-    assert [(one["index"], one["externalId"]) for one in body["completions"]] == [(4, "twice"), (7, None)]
+    assert [(completion["index"], completion["externalId"]) for completion in body["completions"]] == [
+        (4, "twice"),
+        (7, None),
+    ]
     assert rows() == (3, 3)
 
 

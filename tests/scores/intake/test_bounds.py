@@ -62,15 +62,15 @@ def test_a_page_of_tasks_is_bounded_in_octets(api_for, monkeypatch):
 
 def walked(api, path, what):
     """Every object of a list that is walked by its cursor, and the sizes of the pages."""
-    found, sizes, query = [], [], ""
+    objects, sizes, query = [], [], ""
     while True:
         body = api.get(f"{path}?limit=1000{query}").json()
         page = body["pagination"]
         assert page["limit"] == len(body[what]) or page["nextCursor"] is None
-        found += body[what]
+        objects += body[what]
         sizes.append(len(body[what]))
         if page["nextCursor"] is None:
-            return found, sizes
+            return objects, sizes
         query = f"&cursor={page['nextCursor']}"
 
 

@@ -66,7 +66,7 @@ def test_a_whole_batch_can_be_repeated(api, task):
     before = api.post(BATCH, body).json()["completions"]
     again = api.post(BATCH, body)
     assert again.status_code == 202
-    assert again.json()["completions"] == [{**one, "existing": True} for one in before]
+    assert again.json()["completions"] == [{**completion, "existing": True} for completion in before]
     assert again.json()["estimatedScoreTimeMs"] == 0
     assert rows() == (50, 50)
 

@@ -95,8 +95,8 @@ def test_a_lone_surrogate_is_refused(faces):
 
 @pytest.mark.parametrize("sum_of_weights", [(0.9,), (0.3,) * 3, (1.0, 1.0, 1.0), (0.333,) * 3])
 def test_weights_that_do_not_sum_to_one_are_stored_and_the_value_counts(faces, sum_of_weights):
-    given = [dimension(str(place), 1.0, weight) for place, weight in enumerate(sum_of_weights)]
-    assert faces(signed(score_with(value=0.25, dimensions=given))) == COMPLETED
+    dimensions = [dimension(str(place), 1.0, weight) for place, weight in enumerate(sum_of_weights)]
+    assert faces(signed(score_with(value=0.25, dimensions=dimensions))) == COMPLETED
     score = Score.objects.get()
     assert (score.value, [entry["weight"] for entry in score.dimensions]) == (0.25, list(sum_of_weights))
 

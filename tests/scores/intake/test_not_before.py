@@ -38,7 +38,7 @@ def test_its_run_sleeps_until_then_and_has_its_whole_deadline_after_it(api, task
     assert body["completion"]["status"] == "pending"
     assert 7_100_000 < body["estimatedScoreTimeMs"] < 7_300_000
     listed = api.get("/completions?status=pending").json()["completions"]
-    assert [one["id"] for one in listed] == [public("comp", run.completion)]
+    assert [completion["id"] for completion in listed] == [public("comp", run.completion)]
     assert api.get("/completions?status=processing").json()["completions"] == []
 
 

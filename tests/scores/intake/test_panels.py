@@ -68,8 +68,8 @@ def test_the_reward_comes_with_the_last_scoring_run(db):
 def test_each_aggregation_uses_the_panels_weights(db, aggregation, value):
     panel = Panel(aggregation)
     runs = panel.runs()
-    for place, said in enumerate([(0.2, 0.9), (0.6, 0.5), (1.0, 0.1)]):
-        panel.scored(place, runs[place], *said)
+    for place, verdict in enumerate([(0.2, 0.9), (0.6, 0.5), (1.0, 0.1)]):
+        panel.scored(place, runs[place], *verdict)
     assert reward() == (pytest.approx(value), 0.1, 3, 0, "")
 
 
@@ -154,7 +154,7 @@ def test_a_completion_follows_the_version_that_it_was_submitted_under(db):
 def test_many_completions_are_settled_in_few_queries(db, django_assert_max_num_queries):
     panel = Panel(scoring=2)
     pairs = [panel.runs() for _ in range(60)]
-    save(panel.graders[0], [judged(one, 0.2, version_id=panel.task.version_id) for one, _ in pairs])
+    save(panel.graders[0], [judged(first, 0.2, version_id=panel.task.version_id) for first, _ in pairs])
     with django_assert_max_num_queries(25):
         save(panel.graders[1], [judged(two, 0.8, version_id=panel.task.version_id) for _, two in pairs])
     assert list(Reward.objects.values_list("value", flat=True)) == [pytest.approx(0.6 / 1.5)] * 60
@@ -173,8 +173,8 @@ def test_two_graders_that_finish_at_the_same_moment_make_one_reward_of_both(seco
         first, second = panel.runs()
         other = panel.failed if second_fails else panel.scored
         together(lambda run=first: panel.scored(0, run), lambda run=second, other=other: other(1, run))
-        found = Reward.objects.get(pk=first.completion_id)
-        assert (found.used, found.failed) == ((1, 1) if second_fails else (2, 0))
+        reward = Reward.objects.get(pk=first.completion_id)
+        assert (reward.used, reward.failed) == ((1, 1) if second_fails else (2, 0))
     assert Reward.objects.count() == 15
 
 
@@ -188,7 +188,7 @@ def test_two_graders_that_save_the_same_completions_in_other_orders_do_not_block
     def group(place, runs):
         return lambda: save(panel.graders[place], [judged(run, version_id=version_id) for run in runs])
 
-    together(group(0, [one for one, _ in pairs]), group(1, [two for _, two in reversed(pairs)]))
+    together(group(0, [first for first, _ in pairs]), group(1, [two for _, two in reversed(pairs)]))
     assert set(Reward.objects.values_list("used", "failed")) == {(2, 0)}
     assert Reward.objects.count() == 40
 

@@ -250,7 +250,7 @@ def test_exports_and_figures_hold_the_newest_score_alone_and_the_list_holds_all(
         assert [json.loads(line)["score"] for line in records(api, query)] == [0.75], query
     summary = api.get("/scores/summary").json()
     assert (summary["totalRecords"], summary["unscored"], summary["scoreDistribution"]["mean"]) == (1, 0, 0.75)
-    assert [one["value"] for one in api.get("/scores").json()["scores"]] == [0.75, 0.25]
+    assert [score["value"] for score in api.get("/scores").json()["scores"]] == [0.75, 0.25]
 
 
 def test_a_completion_that_is_scored_again_is_not_unscored_meanwhile(api, scored):

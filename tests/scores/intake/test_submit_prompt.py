@@ -33,9 +33,9 @@ def taken(api, task, **members):
 
 
 def refused(api, task, **members):
-    found = problems(api.post("/completions", item(task, prompt=..., **members)))
+    errors = problems(api.post("/completions", item(task, prompt=..., **members)))
     assert rows() == (0, 0)
-    return found
+    return errors
 
 
 def test_variables_fill_the_template(api, task):
@@ -96,7 +96,7 @@ def test_content_may_be_parts_whose_texts_are_joined(api, task):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "members",
     [
         {},
         {"prompt": None, "messages": None, "variables": None},
@@ -106,8 +106,8 @@ def test_content_may_be_parts_whose_texts_are_joined(api, task):
         {"prompt": "p", "messages": [USER], "variables": {"question": "q"}},
     ],
 )
-def test_exactly_one_of_the_three_is_given(api, task, given):
-    body = {"prompt": ..., **given}
+def test_exactly_one_of_the_three_is_given(api, task, members):
+    body = {"prompt": ..., **members}
     assert problems(api.post("/completions", item(task, **body))) == [("", "one_of")]
     assert problems(api.post("/completions/batch", {"completions": [item(task), item(task, **body)]})) == [
         ("/completions/1", "one_of")

@@ -72,8 +72,11 @@ def test_in_a_batch_it_is_an_error_of_its_items(key, task, before_the_write):
     body = {"completions": [item(task), item(other), item(task)]}
     before_the_write(lambda: deleted_elsewhere(task))
     answer = Api(key.text).post(f"{BATCH}?partial=true", body)
-    assert (answer.status_code, [one["index"] for one in answer.json()["completions"]]) == (207, [1])
-    assert [(one["index"], one["code"]) for one in answer.json()["errors"]] == [(0, "not_found"), (2, "not_found")]
+    assert (answer.status_code, [completion["index"] for completion in answer.json()["completions"]]) == (207, [1])
+    assert [(error["index"], error["code"]) for error in answer.json()["errors"]] == [
+        (0, "not_found"),
+        (2, "not_found"),
+    ]
     assert rows() == (1, 1)
 
 
@@ -143,7 +146,10 @@ def test_two_batches_in_opposite_orders_do_not_lock_each_other_out(key, task):
     ]
     answers = together(*works)
     assert [answer.status_code for answer in answers] == [202] * 4
-    ids = [{one["externalId"]: one["id"] for one in answer.json()["completions"]} for answer in answers]
+    ids = [
+        {completion["externalId"]: completion["id"] for completion in answer.json()["completions"]}
+        for answer in answers
+    ]
     assert ids[0] == ids[1] == ids[2] == ids[3]
     assert rows() == (300, 300)
 

@@ -40,11 +40,11 @@ def wire(task, members):
 
 
 def refused_everywhere(api, task, members, pointer, code):
-    one = wire(task, members)
-    assert problems(api.post(ALONE, raw=one)) == [(pointer, code)]
-    batch = b'{"completions":[' + wire(task, {}) + b"," + one + b"]}"
-    found = problems(api.post(BATCH, raw=batch))
-    assert found == [("/completions/1" + pointer, code)]
+    wire_item = wire(task, members)
+    assert problems(api.post(ALONE, raw=wire_item)) == [(pointer, code)]
+    batch = b'{"completions":[' + wire(task, {}) + b"," + wire_item + b"]}"
+    errors = problems(api.post(BATCH, raw=batch))
+    assert errors == [("/completions/1" + pointer, code)]
     assert rows() == (0, 0)
 
 

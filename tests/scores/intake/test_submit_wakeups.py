@@ -32,13 +32,13 @@ def panel(api, *graders):
 
 
 def test_each_grader_of_a_batch_is_woken_once_after_the_commit(api, sent, django_capture_on_commit_callbacks):
-    one, two, shadow = (GraderFactory(organization=api.organization) for _ in range(3))
-    first, second = panel(api, one, (shadow, 1.0, "shadow")), panel(api, one, two)
+    grader_a, grader_b, shadow = (GraderFactory(organization=api.organization) for _ in range(3))
+    first, second = panel(api, grader_a, (shadow, 1.0, "shadow")), panel(api, grader_a, grader_b)
     with django_capture_on_commit_callbacks(execute=True):
         answer = api.post(BATCH, {"completions": [item(first), item(second)] * 20})
         assert answer.status_code == 202
         assert sent == []
-    assert sorted(sent) == sorted((wakeups.JOB, str(grader.pk)) for grader in (one, two, shadow))
+    assert sorted(sent) == sorted((wakeups.JOB, str(grader.pk)) for grader in (grader_a, grader_b, shadow))
 
 
 def test_what_is_refused_wakes_nobody(api, sent, django_capture_on_commit_callbacks):
