@@ -25,11 +25,11 @@ def hub():
 
 @pytest.mark.django_db
 class TestWithoutWaiting:
-    @pytest.mark.parametrize(("wanted", "seconds"), [([], 10), ([uuid4()], 0), ([uuid4()], -1)])
-    def test_nothing_to_wait_for_or_no_time_is_answered_at_once(self, hub, wanted, seconds):
+    @pytest.mark.parametrize(("completion_ids", "seconds"), [([], 10), ([uuid4()], 0), ([uuid4()], -1)])
+    def test_nothing_to_wait_for_or_no_time_is_answered_at_once(self, hub, completion_ids, seconds):
         begun = time.monotonic()
-        assert hub.wait_all(wanted, seconds) == set()
-        assert asyncio.run(hub.wait_all_async(wanted, seconds)) == set()
+        assert hub.wait_all(completion_ids, seconds) == set()
+        assert asyncio.run(hub.wait_all_async(completion_ids, seconds)) == set()
         assert time.monotonic() - begun < SOON_S
         assert not hub._loop.is_running
 
@@ -52,19 +52,19 @@ class TestOnPostgres:
         ScoreFactory(run=RunFactory(completion=completion, status="completed"))
 
     def test_a_thread_waits_for_all_of_them(self, hub, completions):
-        wanted = {one.pk for one in completions}
-        future = aside(lambda: hub.wait_all(wanted, PATIENCE_S))
+        completion_ids = {completion.pk for completion in completions}
+        future = aside(lambda: hub.wait_all(completion_ids, PATIENCE_S))
         until(lambda: hub._waiting)
-        for one in completions[:2]:
-            self.scored(one)
+        for completion in completions[:2]:
+            self.scored(completion)
         until(lambda: len(hub._waiting) == 1)
         assert not future.done()
         self.scored(completions[2])
-        assert future.result(PATIENCE_S) == wanted
+        assert future.result(PATIENCE_S) == completion_ids
 
     def test_after_the_time_it_has_those_that_are_final(self, hub, completions):
         self.scored(completions[0])
-        assert hub.wait_all([one.pk for one in completions], 0.5) == {completions[0].pk}
+        assert hub.wait_all([completion.pk for completion in completions], 0.5) == {completions[0].pk}
 
     def test_what_is_final_already_is_found_at_once(self, hub, completions):
         self.scored(completions[0])
@@ -77,7 +77,9 @@ class TestOnPostgres:
 
         def wait():
             connection.ensure_connection()
-            return hub.wait_all([one.pk for one in completions], PATIENCE_S, gone=lambda: held.append(seen()) or True)
+            return hub.wait_all(
+                [completion.pk for completion in completions], PATIENCE_S, gone=lambda: held.append(seen()) or True
+            )
 
         def seen():
             return connection.connection
@@ -94,10 +96,10 @@ class TestOnPostgres:
 
     def test_many_ids_are_asked_in_pieces(self, hub, completions, monkeypatch):
         monkeypatch.setattr("scores.results.waiting.ASKED_AT_ONCE", 2)
-        for one in completions:
-            self.scored(one)
-        wanted = {one.pk for one in completions}
-        assert hub.wait_all(wanted | {uuid4()}, 0.5) == wanted
+        for completion in completions:
+            self.scored(completion)
+        completion_ids = {completion.pk for completion in completions}
+        assert hub.wait_all(completion_ids | {uuid4()}, 0.5) == completion_ids
 
     def test_what_nobody_expected_ends_neither_the_hub_nor_a_wait(self, hub, completions, monkeypatch, caplog):
         faults, real = [ZeroDivisionError("once")], waiting.Reward
@@ -128,12 +130,14 @@ class TestOnPostgres:
             await scored
             return await asyncio.gather(*tasks)
 
-        found = asyncio.run(wait())
-        assert [len(one) for one in found] == [1 if n % 3 == 0 else 2 for n in range(count)]
+        results = asyncio.run(wait())
+        assert [len(result) for result in results] == [1 if n % 3 == 0 else 2 for n in range(count)]
 
     def test_a_cancelled_coroutine_leaves_nothing(self, hub, completions):
         async def wait():
-            waiting = asyncio.ensure_future(hub.wait_all_async([one.pk for one in completions], PATIENCE_S))
+            waiting = asyncio.ensure_future(
+                hub.wait_all_async([completion.pk for completion in completions], PATIENCE_S)
+            )
             await asyncio.sleep(0.1)
             assert len(hub._waiting) == 3
             waiting.cancel()
@@ -145,5 +149,5 @@ class TestOnPostgres:
 
     def test_a_coroutine_has_those_that_are_final_after_the_time(self, hub, completions):
         self.scored(completions[1])
-        wanted = [one.pk for one in completions]
-        assert asyncio.run(hub.wait_all_async(wanted, 0.5)) == {completions[1].pk}
+        completion_ids = [completion.pk for completion in completions]
+        assert asyncio.run(hub.wait_all_async(completion_ids, 0.5)) == {completions[1].pk}

@@ -36,7 +36,10 @@ def judge():
 
 
 def samples():
-    return [(one.prompt, one.response, one.metadata) for one in Completion.objects.order_by("pk")]
+    return [
+        (completion.prompt, completion.response, completion.metadata)
+        for completion in Completion.objects.order_by("pk")
+    ]
 
 
 # --- each protocol, end to end --------------------------------------------------------------------------------------
@@ -101,7 +104,7 @@ def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
 
 
 @pytest.mark.parametrize(
-    ("unscored", "neutral", "status", "found"),
+    ("unscored", "neutral", "status", "expected"),
     [
         ("hold", 0.25, 200, [0.25]),
         ("hold", None, 503, "timeout"),
@@ -109,12 +112,12 @@ def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
         ("error", 0.25, 502, "timeout"),
     ],
 )
-def test_what_failed_is_answered_by_the_policy(endpoint_of, call, judge, unscored, neutral, status, found):
+def test_what_failed_is_answered_by_the_policy(endpoint_of, call, judge, unscored, neutral, status, expected):
     endpoint = endpoint_of(unscored=unscored, neutral_value=neutral)
     call(endpoint, whole("a"))
     judge(code="timeout")
     answer = call(endpoint, whole("a"))
-    assert (answer.status, answer.json.get("rewards") or answer.json["code"]) == (status, found)
+    assert (answer.status, answer.json.get("rewards") or answer.json["code"]) == (status, expected)
     if status == 200:
         assert answer.json["extra_logs"] == {"autotune_unscored": [1.0]}
 
@@ -157,7 +160,7 @@ def test_rewards_are_finite_numbers_always(endpoint_of, call, judge):
     call(endpoint, whole("a"))
     judge(0)
     rewards = call(endpoint, whole("a", "b")).json["rewards"]
-    assert all(isinstance(one, float) and math.isfinite(one) for one in rewards)
+    assert all(isinstance(reward, float) and math.isfinite(reward) for reward in rewards)
 
 
 # --- once -----------------------------------------------------------------------------------------------------------
@@ -199,9 +202,9 @@ def test_many_samples_are_answered_in_order(endpoint_of, call, judge):
     for n, run in enumerate(WorkflowRun.objects.order_by("pk")):
         WorkflowRun.objects.filter(pk=run.pk).update(status="completed", attempt=1)
         ScoreFactory(run=run, value=n / 10)
-    by_response = {one.response: one.reward.value for one in Completion.objects.all()}
-    wanted = [by_response.get(response, 0.25) for response in responses]
-    assert call(endpoint, whole(*responses)).json["rewards"] == wanted
+    by_response = {completion.response: completion.reward.value for completion in Completion.objects.all()}
+    expected = [by_response.get(response, 0.25) for response in responses]
+    assert call(endpoint, whole(*responses)).json["rewards"] == expected
 
 
 # --- what is told ---------------------------------------------------------------------------------------------------

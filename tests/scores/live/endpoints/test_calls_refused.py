@@ -80,7 +80,7 @@ def test_the_endpoint_may_do_what_its_maker_may(endpoint_of, call, key, live_tas
 def test_a_malformed_body_is_refused(endpoint_of, call, body, code):
     answer = call(endpoint_of(), body)
     assert answer.status == 400
-    assert [one["code"] for one in answer.json["errors"]] == [code]
+    assert [error["code"] for error in answer.json["errors"]] == [code]
 
 
 @pytest.mark.parametrize("kind", ["application/octet-stream", "text/plain", "application/x-python-pickle"])

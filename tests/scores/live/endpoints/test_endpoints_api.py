@@ -27,13 +27,13 @@ def body(task):
 
 
 def codes(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 def test_the_address_is_shown_once(api, body):
-    made = api.post("/reward-endpoints", body)
-    assert made.status_code == 201
-    row, url = made.json()["rewardEndpoint"], made.json()["url"]
+    answer = api.post("/reward-endpoints", body)
+    assert answer.status_code == 201
+    row, url = answer.json()["rewardEndpoint"], answer.json()["url"]
     address, _, token = url.rpartition("/")
     assert address == "http://localhost:8000/api/v1/rewards/openrlhf"
     assert len(token) == 43
@@ -67,8 +67,8 @@ def test_a_repeated_request_does_not_show_the_address_again(api, body):
 )
 def test_the_deadline_lies_below_the_clients_own(api, body, settings, protocol, deadline):
     settings.FOUNDRY_GRADER = True
-    made = api.post("/reward-endpoints", {**body, "protocol": protocol})
-    assert made.json()["rewardEndpoint"]["deadlineMs"] == deadline
+    answer = api.post("/reward-endpoints", {**body, "protocol": protocol})
+    assert answer.json()["rewardEndpoint"]["deadlineMs"] == deadline
 
 
 def test_foundry_is_there_behind_its_flag_only(api, body):
@@ -101,8 +101,8 @@ def test_what_is_refused(api, body, change, pointer, code):
 
 
 def test_verify_has_a_neutral_value_of_its_own(api, body):
-    made = api.post("/reward-endpoints", {**body, "protocol": "verify", "unscored": "neutral"})
-    assert (made.status_code, made.json()["rewardEndpoint"]["neutralValue"]) == (201, None)
+    answer = api.post("/reward-endpoints", {**body, "protocol": "verify", "unscored": "neutral"})
+    assert (answer.status_code, answer.json()["rewardEndpoint"]["neutralValue"]) == (201, None)
 
 
 def test_another_organizations_task_is_not_found(api, body):
@@ -124,8 +124,8 @@ def test_an_organization_has_a_bounded_number(api, body, monkeypatch):
 
 
 def test_a_change_keeps_what_it_does_not_name(api, body):
-    made = api.post("/reward-endpoints", {**body, "deadlineMs": 9, "modelId": "policy-1"}).json()["rewardEndpoint"]
-    path = f"/reward-endpoints/{made['id']}"
+    endpoint = api.post("/reward-endpoints", {**body, "deadlineMs": 9, "modelId": "policy-1"}).json()["rewardEndpoint"]
+    path = f"/reward-endpoints/{endpoint['id']}"
     changed = api.patch(path, {"unscored": "neutral", "neutralValue": 0.5, "enabled": False})
     row = changed.json()["rewardEndpoint"]
     assert changed.status_code == 200
@@ -150,15 +150,15 @@ def test_c4_the_policy_for_answers_without_text_is_set_and_changed(api, body):
 
 
 def test_rotating_makes_another_address(api, body, client):
-    made = api.post("/reward-endpoints", body).json()
-    rotated = api.post(f"/reward-endpoints/{made['rewardEndpoint']['id']}/rotate")
+    registration = api.post("/reward-endpoints", body).json()
+    rotated = api.post(f"/reward-endpoints/{registration['rewardEndpoint']['id']}/rotate")
     assert rotated.status_code == 200
-    assert rotated.json()["url"] != made["url"]
+    assert rotated.json()["url"] != registration["url"]
 
     def answer(url):
         return client.post(url.removeprefix("http://localhost:8000"), {"query": [], "prompts": []}, "application/json")
 
-    assert answer(made["url"]).status_code == 404
+    assert answer(registration["url"]).status_code == 404
     assert answer(rotated.json()["url"]).status_code == 200
 
 
@@ -176,7 +176,7 @@ def test_the_list_is_filtered_and_paged(api, body, task):
     RewardEndpointFactory()
 
     def listed(query=""):
-        return [one["id"] for one in api.get(f"/reward-endpoints{query}").json()["rewardEndpoints"]]
+        return [endpoint["id"] for endpoint in api.get(f"/reward-endpoints{query}").json()["rewardEndpoints"]]
 
     assert listed() == [row.public_id for row in (slime, *reversed(rows))]
     assert listed(f"?taskId={public('task', other)}") == listed("?protocol=slime") == [slime.public_id]

@@ -25,23 +25,23 @@ class Caller:
 
     def __init__(self, app, path, body, *, method="POST", query=b"", headers=None, leaves=None):
         self.app, self.body, self.leaves = app, body, leaves
-        given = {
+        all_headers = {
             "host": "localhost", "content-type": "application/json", "content-length": str(len(body)), **(headers or {}),
         }  # fmt: skip
         self.scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
             "path": path, "raw_path": path.encode(), "query_string": query, "root_path": "",
-            "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+            "headers": [(name.encode(), value.encode()) for name, value in all_headers.items() if value is not None],
             "client": ("127.0.0.1", 5000), "server": ("127.0.0.1", 8001),
         }  # fmt: skip
         self.sent = []
-        self.asked = 0
+        self.receive_calls = 0
 
     async def receive(self):
-        self.asked += 1
-        if self.asked == 1:
+        self.receive_calls += 1
+        if self.receive_calls == 1:
             return {"type": "http.request", "body": self.body[:10], "more_body": True}
-        if self.asked == 2:
+        if self.receive_calls == 2:
             return {"type": "http.request", "body": self.body[10:], "more_body": False}
         await asyncio.sleep(3600 if self.leaves is None else self.leaves)
         return {"type": "http.disconnect"}
@@ -108,15 +108,15 @@ def test_calls_wait_at_once_and_are_answered_as_their_scores_come(app, endpoint_
     calls = [caller(app, endpoint, whole(f"a{n}")) for n in range(40)]
 
     async def run():
-        waiting = asyncio.gather(*(one.go() for one in calls))
+        waiting = asyncio.gather(*(call.go() for call in calls))
         await until(lambda: Completion.objects.count() == 40)
         assert not waiting.done()
         await in_thread(score_all)
         await asyncio.wait_for(waiting, 30)
 
     asyncio.run(run())
-    assert {one.status for one in calls} == {200}
-    assert [one.json["rewards"] for one in calls] == [[0.8]] * 40
+    assert {call.status for call in calls} == {200}
+    assert [call.json["rewards"] for call in calls] == [[0.8]] * 40
     assert calls[0].headers["content-type"] == "application/json"
     assert calls[0].headers["x-request-id"] != calls[1].headers["x-request-id"]
     assert not hub._waiting
@@ -131,12 +131,12 @@ def test_calls_that_come_together_are_stored_together(app, endpoint_of, monkeypa
     calls = [caller(app, endpoint, whole(f"a{n}")) for n in range(30)]
 
     async def run():
-        await asyncio.gather(*(one.go() for one in calls))
+        await asyncio.gather(*(call.go() for call in calls))
 
     asyncio.run(run())
     assert sum(groups) == 30
     assert len(groups) < 10
-    assert [one.json["rewards"] for one in calls] == [[0.25]] * 30
+    assert [call.json["rewards"] for call in calls] == [[0.25]] * 30
 
 
 def test_one_bad_call_takes_no_other_with_it(app, endpoint_of):
@@ -147,10 +147,10 @@ def test_one_bad_call_takes_no_other_with_it(app, endpoint_of):
     ]  # fmt: skip
 
     async def run():
-        await asyncio.gather(*(one.go() for one in calls))
+        await asyncio.gather(*(call.go() for call in calls))
 
     asyncio.run(run())
-    assert [one.status for one in calls] == [200, 400, 404, 200, 200]
+    assert [call.status for call in calls] == [200, 400, 404, 200, 200]
     assert calls[1].headers["content-type"] == "application/problem+json"
     assert calls[1].json["requestId"] == calls[1].headers["x-request-id"]
     assert Completion.objects.count() == 2
@@ -238,15 +238,15 @@ def test_a_body_that_is_longer_than_its_head_said_is_not_read_on(app, endpoint_o
     refused = caller(app, endpoint_of(), whole("a"), headers={"content-length": "2"})
     asyncio.run(refused.go())
     assert (refused.status, refused.json["code"], refused.headers["connection"]) == (413, "body_too_large", "close")
-    assert (refused.asked, app._room.octets, Completion.objects.count()) == (2, 0, 0)
+    assert (refused.receive_calls, app._room.octets, Completion.objects.count()) == (2, 0, 0)
 
 
 def test_bodies_are_refused_while_they_grow(app, endpoint_of, settings):
     settings.LIVE_MAX_BYTES = 20
     refused = caller(app, endpoint_of(), whole("a"))
     asyncio.run(refused.go())
-    told = (refused.status, refused.json["code"], refused.headers["connection"], refused.headers["retry-after"])
-    assert told == (503, "too_many_waiting", "close", "1")
+    refusal = (refused.status, refused.json["code"], refused.headers["connection"], refused.headers["retry-after"])
+    assert refusal == (503, "too_many_waiting", "close", "1")
     assert (app._room.octets, Completion.objects.count()) == (0, 0)
 
 
@@ -280,7 +280,7 @@ def test_one_address_leaves_room_for_others(app, endpoint_of, settings):
     refused, taken = caller(app, greedy, whole("b")), caller(app, other, whole("c"))
 
     async def run():
-        waiting = asyncio.gather(*(one.go() for one in (*calls, taken)))
+        waiting = asyncio.gather(*(call.go() for call in (*calls, taken)))
         await until(lambda: Completion.objects.count() == 3)
         await refused.go()
         await in_thread(score_all)
@@ -288,7 +288,7 @@ def test_one_address_leaves_room_for_others(app, endpoint_of, settings):
 
     asyncio.run(run())
     assert (refused.status, refused.json["code"]) == (503, "too_many_waiting")
-    assert [one.status for one in (*calls, taken)] == [200] * 3
+    assert [call.status for call in (*calls, taken)] == [200] * 3
 
 
 def test_events_of_refused_calls_that_cannot_be_written_in_time_are_counted(app, endpoint_of, monkeypatch, caplog):
@@ -332,10 +332,10 @@ def test_an_answer_that_cannot_be_written_fails_no_other(app, endpoint_of, monke
     calls = [caller(app, endpoint, whole("a")), caller(app, slime, {"prompt": "p", "response": "r"})]
 
     async def run():
-        await asyncio.gather(*(one.go() for one in calls))
+        await asyncio.gather(*(call.go() for call in calls))
 
     asyncio.run(run())
-    assert [one.status for one in calls] == [200, 500]
+    assert [call.status for call in calls] == [200, 500]
 
 
 def test_the_database_being_away_is_told_as_such(app, endpoint_of, monkeypatch):
