@@ -26,12 +26,12 @@ def scored(task, model, *values, prompts=None):
 
 
 def of(task, model):
-    return next(one for one in comparisons.of_task(task.pk).models if one.model == model)
+    return next(row for row in comparisons.of_task(task.pk).models if row.model == model)
 
 
 def test_a_task_without_a_score_compares_nothing(task):
-    found = comparisons.of_task(task.pk)
-    assert (found.models, found.count, found.since, found.mean) == ([], 0, None, None)
+    comparison = comparisons.of_task(task.pk)
+    assert (comparison.models, comparison.count, comparison.since, comparison.mean) == ([], 0, None, None)
 
 
 def test_the_interval_is_students_where_each_prompt_has_one_answer(task):
@@ -77,8 +77,8 @@ def test_failures_and_other_tasks_do_not_count(task):
         completion=failed, organization=task.organization, task=task, aggregation="mean", used=0, failed=1,
         error_code="timeout",
     )  # fmt: skip
-    found = comparisons.of_task(task.pk)
-    assert (found.count, found.mean, [one.count for one in found.models]) == (1, 0.5, [1])
+    comparison = comparisons.of_task(task.pk)
+    assert (comparison.count, comparison.mean, [model.count for model in comparison.models]) == (1, 0.5, [1])
 
 
 def test_the_buckets_hold_both_ends(task):
@@ -91,8 +91,8 @@ def test_only_the_newest_are_looked_at(task, monkeypatch):
     scored(task, "old", 0.1, 0.2)
     scored(task, "new", 0.8, 0.9)
     monkeypatch.setattr(comparisons, "NEWEST", 2)
-    found = comparisons.of_task(task.pk)
-    assert ([one.model for one in found.models], found.count, found.is_full) == (["new"], 2, True)
+    comparison = comparisons.of_task(task.pk)
+    assert ([model.model for model in comparison.models], comparison.count, comparison.is_full) == (["new"], 2, True)
 
 
 def test_the_course_over_time_has_the_mean_of_each_time(task):
@@ -100,12 +100,12 @@ def test_the_course_over_time_has_the_mean_of_each_time(task):
     start = datetime(2026, 11, 1, tzinfo=UTC)
     for at, reward in enumerate(Reward.objects.order_by("completion_id")):
         Reward.objects.filter(pk=reward.pk).update(scored_at=start + timedelta(days=[0, 0, 40][at]))
-    found = comparisons.of_task(task.pk)
-    assert abs(found.since - start) < timedelta(seconds=1)
-    assert abs(found.until - start - timedelta(days=40)) < timedelta(seconds=1)
+    comparison = comparisons.of_task(task.pk)
+    assert abs(comparison.since - start) < timedelta(seconds=1)
+    assert abs(comparison.until - start - timedelta(days=40)) < timedelta(seconds=1)
     (first, low), (last, high) = of(task, "a").moments
     assert (low, high) == (pytest.approx(0.3), pytest.approx(0.9))
-    assert found.since <= first < last <= found.until
+    assert comparison.since <= first < last <= comparison.until
 
 
 def test_models_stand_by_their_means_and_a_clear_difference_is_told(task):
@@ -113,10 +113,13 @@ def test_models_stand_by_their_means_and_a_clear_difference_is_told(task):
     scored(task, "high", 0.9, 0.92, 0.91, 0.89)
     scored(task, "near", 0.85, 0.95, 0.8, 0.99)
     scored(task, "alone", 0.5)
-    found = comparisons.of_task(task.pk)
-    assert [one.model for one in found.models] == ["high", "near", "alone", "low"]
-    told = {(one.better, one.worse): one.is_clear for one in comparisons.differences(found.models)}
-    assert told == {("high", "low"): True, ("near", "low"): True, ("high", "near"): False}
+    comparison = comparisons.of_task(task.pk)
+    assert [model.model for model in comparison.models] == ["high", "near", "alone", "low"]
+    clear_by_pair = {
+        (difference.better, difference.worse): difference.is_clear
+        for difference in comparisons.differences(comparison.models)
+    }
+    assert clear_by_pair == {("high", "low"): True, ("near", "low"): True, ("high", "near"): False}
 
 
 def test_two_models_that_always_score_the_same_differ_by_nothing_uncertain(task):
@@ -137,4 +140,4 @@ def test_the_quantile_is_that_of_the_tables(freedom, expected):
 def test_names_of_models_are_data(task):
     name = "'; drop table tasks_task; -- %s {source} \u202e"
     scored(task, name, 0.5)
-    assert [one.model for one in comparisons.of_task(task.pk).models] == [name]
+    assert [model.model for model in comparisons.of_task(task.pk).models] == [name]

@@ -89,16 +89,16 @@ def panel_of_two(api, *, shadow=False):
 
 def test_the_score_of_a_panel_is_its_reward_without_a_grader(api):
     completion, runs = panel_of_two(api)
-    given = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.2, 0.8), strict=True)]
+    scores = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.2, 0.8), strict=True)]
     assert state(api, completion)["score"] is None
-    made = reward(completion, 0.5)
+    stored_reward = reward(completion, 0.5)
     body = state(api, completion)
     assert body["score"] == {
         "id": None, "completionId": public("comp", completion), "graderId": None, "graderVersion": None, "value": 0.5,
         "confidence": 0.5, "rawValue": 0.5, "scale": {"min": 0.0, "max": 1.0}, "calibrated": None,
-        "reasoning": None, "dimensions": None, "reviewedBy": None, "reusedFrom": None, "receipt": None, "createdAt": clock.wire(made.scored_at),
+        "reasoning": None, "dimensions": None, "reviewedBy": None, "reusedFrom": None, "receipt": None, "createdAt": clock.wire(stored_reward.scored_at),
     }  # fmt: skip
-    assert [score["id"] for score in body["scores"]] == [public("score", score) for score in given]
+    assert [score["id"] for score in body["scores"]] == [public("score", score) for score in scores]
     assert (body["reward"]["value"], body["reward"]["used"], body["status"]) == (0.5, 2, "completed")
 
 

@@ -132,9 +132,9 @@ def test_what_is_no_longer_so_is_not_told():
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_any_number_takes_few_queries(count, django_assert_num_queries):
-    wanted = [ScoreFactory().completion_id for _ in range(count)]
+    completion_ids = [ScoreFactory().completion_id for _ in range(count)]
     with django_assert_num_queries(3):  # rewards, scores, and the scales of their versions
-        assert len(events.completed(wanted)) == count
+        assert len(events.completed(completion_ids)) == count
     lost = [RunFactory(status="failed", error_code="timeout").completion for _ in range(count)]
     for completion in lost:
         failed_reward(completion, "timeout")

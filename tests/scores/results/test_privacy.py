@@ -69,18 +69,18 @@ def redact(grader, *, reasoning=True, dimensions=True):
 def seen(api, score):
     """(reasoning, dimensions) wherever this caller meets the score; the same everywhere."""
     score_id, completion, run = public("score", score), public("comp", score.completion), public("run", score.run)
-    found = [
+    results = [
         api.get(f"/scores/{score_id}").json()["score"],
         *api.get("/scores").json()["scores"],
         *api.get(f"/completions/{completion}/score").json()["scores"],
         api.get(f"/workflow-runs/{run}").json()["workflowRun"]["result"],
-        *[one["result"] for one in api.get("/workflow-runs").json()["workflowRuns"]],
+        *[row["result"] for row in api.get("/workflow-runs").json()["workflowRuns"]],
     ]
     state = api.get(f"/completions/{completion}/score").json()["score"]
-    found += [state] if state else []
-    assert all(one["value"] == score.value for one in found)
-    first = (found[0]["reasoning"], found[0]["dimensions"])
-    assert [(one["reasoning"], one["dimensions"]) for one in found] == [first] * len(found)
+    results += [state] if state else []
+    assert all(result["value"] == score.value for result in results)
+    first = (results[0]["reasoning"], results[0]["dimensions"])
+    assert [(result["reasoning"], result["dimensions"]) for result in results] == [first] * len(results)
     return first
 
 
@@ -175,8 +175,8 @@ def test_webhooks_tell_what_the_organization_may_see(score, grader, redacted, ex
     WebhookFactory(organization=score.organization, events=["score.completed"])
     emit(EventKind.SCORE_COMPLETED, [Emitted(score.organization_id, score.completion_id)])
     fanout.fan_out()
-    told = json.loads(Event.objects.get().body)["data"]["score"]
-    assert (told["value"], told["reasoning"], told["dimensions"]) == (score.value, *expected)
+    sent_score = json.loads(Event.objects.get().body)["data"]["score"]
+    assert (sent_score["value"], sent_score["reasoning"], sent_score["dimensions"]) == (score.value, *expected)
 
 
 def test_who_does_not_read_reasoning_subscribes_to_no_completed_scores(api_for):
@@ -209,10 +209,12 @@ HOST = "the host judge.internal.example"
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "names_host"),
     [("timeout", False), ("tls_failed", False), ("rate_limited", False), ("grader_error", True), ("grader_gone", True)],
 )
-def test_failures_name_a_graders_address_to_nobody_else(consumer, admin_api, api_for, score, grader, maker, code, told):
+def test_failures_name_a_graders_address_to_nobody_else(
+    consumer, admin_api, api_for, score, grader, maker, code, names_host
+):
     run = RunFactory(
         completion__task=score.task, status="failed", attempt=1, error_code=code, error_message=f"{HOST} said no."
     )
@@ -231,18 +233,18 @@ def test_failures_name_a_graders_address_to_nobody_else(consumer, admin_api, api
     owner = api_for(organization=grader.organization, role="grader_owner", user=maker)
     assert message(owner).startswith(HOST)
     assert message(admin_api).startswith(HOST)
-    for said in (message(consumer), json.loads(Event.objects.get().body)["data"]["error"]["message"]):
-        assert (HOST in said) is told
-        assert said.endswith(".")
-        assert len(said) > 20
+    for sentence in (message(consumer), json.loads(Event.objects.get().body)["data"]["error"]["message"]):
+        assert (HOST in sentence) is names_host
+        assert sentence.endswith(".")
+        assert len(sentence) > 20
 
 
 def test_redaction_is_registered_merged_and_shown_to_its_owner_alone(api_for, settings):
     owner = api_for(role="organization_admin")
     body = {"name": "G", "endpoint": "https://grader.example.org", "capabilities": {}}
-    made = owner.post("/graders", body | {"redaction": {"reasoning": True}, "visibility": "listed"}).json()["grader"]
-    path = f"/graders/{made['id']}"
-    assert made["redaction"] == {"reasoning": True, "dimensions": False}
+    grader = owner.post("/graders", body | {"redaction": {"reasoning": True}, "visibility": "listed"}).json()["grader"]
+    path = f"/graders/{grader['id']}"
+    assert grader["redaction"] == {"reasoning": True, "dimensions": False}
 
     def patched(redaction):
         return owner.patch(path, {"redaction": redaction}).json()["grader"]["redaction"]

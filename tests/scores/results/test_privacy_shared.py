@@ -34,11 +34,11 @@ def grader(maker):
 @pytest.fixture
 def task(grader):
     """Judged by the grader and by another one of the task's own organization."""
-    made = TaskFactory(graders=[grader], share_text=True)
+    shared_task = TaskFactory(graders=[grader], share_text=True)
     PanelMember.objects.create(
-        task_version=made.version, grader=GraderFactory(organization=made.organization), position=1
+        task_version=shared_task.version, grader=GraderFactory(organization=shared_task.organization), position=1
     )
-    return made
+    return shared_task
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_the_organization_that_asked_reads_all_of_it(api_for, completion):
     assert (shown["externalId"], shown["metadata"]) == ("mine-1", {"user": "secret"})
     assert shown["reward"]["value"] == 0.5
     assert len(shown["workflowRunIds"]) == 2
-    assert [one["externalId"] for one in listed(api)] == ["mine-1"]
+    assert [row["externalId"] for row in listed(api)] == ["mine-1"]
 
 
 def test_without_share_text_it_is_as_if_it_were_not_there(owner, completion, task):
@@ -117,10 +117,10 @@ def test_the_administrator_of_the_graders_organization_reads_it_beside_their_own
         task=TaskFactory(organization=grader.organization, graders=[grader]), external_id="own", metadata={"a": 1}
     )
     admin = api_for(organization=grader.organization)
-    found = {one["id"]: one for one in listed(admin)}
-    assert found.keys() == {public("comp", own), public("comp", completion)}
-    assert found[public("comp", own)]["metadata"] == {"a": 1}
-    assert found[public("comp", completion)]["metadata"] == {}
+    rows_by_id = {row["id"]: row for row in listed(admin)}
+    assert rows_by_id.keys() == {public("comp", own), public("comp", completion)}
+    assert rows_by_id[public("comp", own)]["metadata"] == {"a": 1}
+    assert rows_by_id[public("comp", completion)]["metadata"] == {}
 
 
 def test_only_completions_whose_panel_had_the_grader_are_shared(owner, task):
@@ -138,7 +138,7 @@ def test_what_is_shared_is_read_and_no_more(owner, completion):
 
 def test_a_shared_completion_cannot_be_found_by_an_external_id(owner, completion, task):
     assert listed(owner, "?externalId=mine-1") == []
-    assert [one["id"] for one in listed(owner, f"?taskId={public('task', task)}")] == [public("comp", completion)]
+    assert [row["id"] for row in listed(owner, f"?taskId={public('task', task)}")] == [public("comp", completion)]
     assert owner.get(f"/completions?taskId={public('task', TaskFactory())}").status_code == 404
 
 

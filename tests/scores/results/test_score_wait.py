@@ -35,7 +35,7 @@ def path_of(completion, wait):
     return f"/completions/{public('comp', completion)}/score?wait={wait}"
 
 
-def asked(key, completion, wait):
+def request_in_thread(key, completion, wait):
     """A request in a thread of its own, once the hub knows of it: the future (answer, seconds)."""
 
     def ask():
@@ -59,7 +59,7 @@ class TestOnPostgres:
     pytestmark = on_postgres
 
     def test_it_ends_early_when_the_reward_appears(self, key, completion):
-        future = asked(key, completion, 30)
+        future = request_in_thread(key, completion, 30)
         assert not future.done()
         ScoreFactory(run=completion.runs.get(), value=0.25)
         answer, seconds = future.result(PATIENCE_S)
@@ -70,7 +70,7 @@ class TestOnPostgres:
 
     @pytest.mark.parametrize("ends", [True, False], ids=["and the score arrives", "and no score arrives"])
     def test_c37_a_key_that_is_revoked_meanwhile_is_answered_401(self, key, completion, ends):
-        future = asked(key, completion, 2)
+        future = request_in_thread(key, completion, 2)
         tokens.revoke(key)
         if ends:
             ScoreFactory(run=completion.runs.get())
@@ -78,13 +78,13 @@ class TestOnPostgres:
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
     def test_c37_a_user_who_leaves_the_organization_during_the_wait_gets_401(self, key, completion):
-        future = asked(key, completion, 2)
+        future = request_in_thread(key, completion, 2)
         Membership.objects.filter(user=key.user).delete()
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].status_code == 401
 
     def test_c37_a_role_that_loses_the_right_during_the_wait_gets_403(self, key, completion):
-        future = asked(key, completion, 2)
+        future = request_in_thread(key, completion, 2)
         Membership.objects.filter(user=key.user).update(
             role=Role.objects.create(organization=key.organization, name="nothing", permissions=[])
         )
@@ -92,28 +92,28 @@ class TestOnPostgres:
         assert future.result(PATIENCE_S)[0].status_code == 403
 
     def test_many_that_wait_for_one_completion_all_get_it(self, key, completion):
-        futures = [asked(key, completion, 30) for _ in range(5)]
+        futures = [request_in_thread(key, completion, 30) for _ in range(5)]
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].json()["status"] for future in futures} == {"completed"}
 
     def test_one_that_waits_for_another_completion_goes_on_waiting(self, key, completion):
         other = CompletionFactory(task=completion.task)
         RunFactory(completion=other)
-        for_this, for_other = asked(key, completion, 30), asked(key, other, 2)
+        for_this, for_other = request_in_thread(key, completion, 30), request_in_thread(key, other, 2)
         ScoreFactory(run=completion.runs.get())
         assert for_this.result(PATIENCE_S)[0].json()["status"] == "completed"
         answer, seconds = for_other.result(PATIENCE_S)
         assert (answer.json()["status"], seconds >= 2) == ("pending", True)
 
     def test_after_the_time_the_state_so_far_is_answered(self, key, completion):
-        answer, seconds = asked(key, completion, 0.3).result(PATIENCE_S)
+        answer, seconds = request_in_thread(key, completion, 0.3).result(PATIENCE_S)
         assert (answer.status_code, answer.json()["status"], answer.json()["score"]) == (200, "pending", None)
         assert 0.3 <= seconds < SOON_S
         assert "ETag" not in answer
 
     def test_those_who_wait_hold_no_connection(self, key, completion):
         """More of them than the pool has connections leave room for everybody else."""
-        futures = [asked(key, completion, 30) for _ in range(settings.DB_POOL_SIZE + 4)]
+        futures = [request_in_thread(key, completion, 30) for _ in range(settings.DB_POOL_SIZE + 4)]
         assert Api(key.text).get("/completions").status_code == 200
         assert Api(key.text).get(path_of(completion, 0)).json()["status"] == "pending"
         ScoreFactory(run=completion.runs.get())
@@ -121,8 +121,8 @@ class TestOnPostgres:
 
     def test_who_comes_when_too_many_wait_is_answered_at_once(self, key, completion, settings):
         settings.LONG_POLL_MAX_WAITERS = 2
-        futures = [asked(key, completion, 30) for _ in range(2)]
-        answer, seconds = asked(key, completion, 30).result(PATIENCE_S)
+        futures = [request_in_thread(key, completion, 30) for _ in range(2)]
+        answer, seconds = request_in_thread(key, completion, 30).result(PATIENCE_S)
         assert (answer.status_code, answer.json()["status"]) == (200, "pending")
         assert seconds < SOON_S
         ScoreFactory(run=completion.runs.get())
@@ -140,7 +140,7 @@ class TestOnPostgres:
                 return real.objects
 
         monkeypatch.setattr(waiting, "Reward", Failing())
-        future = asked(key, completion, 30)
+        future = request_in_thread(key, completion, 30)
         until(lambda: not faults)
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].json()["status"] == "completed"
