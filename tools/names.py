@@ -1,6 +1,6 @@
 """Check that the code has no names that say nothing: `found`, `told`, `one` and the like. Exit status 1 on a breach.
 
-  names.py [PATH ...]    the files and folders to check; without one, all of the server, the SDK and the tools
+  names.py [PATH ...]    the files and folders to check; without one, the server, SDK, tools, tests and examples
 
 A value is named by what it is (`grader`, `due_runs`), not by the fact that it was got or made. Checked are variables,
 parameters, loop targets, fields and functions. `at` may be an index of a range or a time: annotated as one, or a field.
@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-CHECKED = ("autotune", "graders", "tasks", "scores", "exports", "sdk/python/src", "tools")
+CHECKED = (
+    "autotune", "graders", "tasks", "scores", "exports", "sdk/python/src", "tools", "tests", "bench", "examples",
+)  # fmt: skip
 BANNED = frozenset({"found", "told", "said", "asked", "given", "wanted", "made", "known", "one"})
 TIMES = {"datetime", "date", "float", "int"}  # annotations with which `at` is a time or an index
 SDK = "sdk/python/src/autotune_sdk"

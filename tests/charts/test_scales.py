@@ -74,7 +74,7 @@ def test_moments_are_written_in_utc():
 
 
 @pytest.mark.parametrize(
-    ("value", "drawn", "told"),
+    ("value", "drawn", "in_table"),
     [
         (0, "0", "0"), (0.72, "0.72", "0.72"), (1 / 3, "0.333", "0.333333"), (0.0003, "0.0003", "0.0003"),
         (1204, "1,204", "1,204"), (12_345, "12.3\u00a0k", "12,345"), (1_234_567, "1.2\u00a0M", "1,234,567"),
@@ -82,8 +82,8 @@ def test_moments_are_written_in_utc():
         (3e-9, "3e-09", "3e-09"),
     ],
 )  # fmt: skip
-def test_a_number_is_short_in_a_drawing_and_exact_in_a_table(value, drawn, told):
-    assert (short(value), exact(value)) == (drawn, told)
+def test_a_number_is_short_in_a_drawing_and_exact_in_a_table(value, drawn, in_table):
+    assert (short(value), exact(value)) == (drawn, in_table)
 
 
 def test_numbers_below_each_other_have_the_same_decimals():

@@ -16,7 +16,7 @@ def test_a_smooth_line_is_the_mean_of_what_is_behind_it():
 
 def test_a_chart_is_an_image_whose_lines_stay_inside_it():
     drawn = ElementTree.fromstring(svg("a < b", [Line("x & y", POINTS)], across="step", up=(0.0, 1.0)))
-    line = next(one for one in drawn.iter() if one.tag.endswith("polyline"))
+    line = next(element for element in drawn.iter() if element.tag.endswith("polyline"))
     places = [tuple(map(float, place.split(","))) for place in line.get("points").split()]
     assert len(places) == len(POINTS)
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)

@@ -84,17 +84,20 @@ def world():
         data.Answer(0, "m", "1+1?", "A: 2", "A: 2", True),
         data.Answer(1, "m", "1+2?", "A: 3", "A: 4", False),
     ]
-    found = [
+    completions = [
         SimpleNamespace(id="comp_a", external_id=answers[0].external_id, status="completed"),
         SimpleNamespace(id="comp_b", external_id=answers[1].external_id, status="completed"),
     ]
     return SimpleNamespace(
-        answers=answers, found=found, scores=[("comp_a", 1.0), ("comp_b", 0.0)], logged={"comp_a": 1.0, "comp_b": 0.0}
+        answers=answers,
+        completions=completions,
+        scores=[("comp_a", 1.0), ("comp_b", 0.0)],
+        logged={"comp_a": 1.0, "comp_b": 0.0},
     )
 
 
 def faults(world):
-    return check.faults(world.answers, world.found, world.scores, world.logged)
+    return check.faults(world.answers, world.completions, world.scores, world.logged)
 
 
 def test_where_all_agree_there_is_no_fault(world):
@@ -131,7 +134,7 @@ def test_a_lost_an_unknown_and_a_doubled_completion_are_faults(world):
     assert faults(world) == ["gsm8k/2/m was submitted and is not there"]
     world.answers = world.answers[:1]
     assert faults(world) == ["gsm8k/1/m was not submitted"]
-    world.found[1].external_id = world.found[0].external_id
+    world.completions[1].external_id = world.completions[0].external_id
     assert "gsm8k/0/m is there 2 times" in faults(world)
 
 

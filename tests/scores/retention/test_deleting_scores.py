@@ -53,8 +53,8 @@ def test_it_is_gone_from_everywhere_and_its_texts_too(api, score):
     assert (score.value, score.reasoning, score.dimensions) == (0.5, None, None)
     assert (Reward.objects.get().value, Reward.objects.get().error_code) == (None, "score_deleted")
     fanout.fan_out()
-    said = json.loads(Event.objects.get().body)["data"]["error"]
-    assert (said["code"], said["fault"]) == ("score_deleted", "caller")
+    error = json.loads(Event.objects.get().body)["data"]["error"]
+    assert (error["code"], error["fault"]) == ("score_deleted", "caller")
 
 
 def test_a_second_time_changes_nothing(api, score):
@@ -67,7 +67,7 @@ def test_a_second_time_changes_nothing(api, score):
 def test_a_panel_is_rewarded_by_the_rest(api_for):
     graders = [GraderFactory(), GraderFactory()]
     completion = CompletionFactory(task=TaskFactory(graders=graders))
-    runs = [RunFactory(completion=completion, grader=one, panel_size=2, status="completed") for one in graders]
+    runs = [RunFactory(completion=completion, grader=grader, panel_size=2, status="completed") for grader in graders]
     scores = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.25, 0.75), strict=True)]
     settling.settle({completion.pk}, Facts())
     assert Reward.objects.get().value == 0.5

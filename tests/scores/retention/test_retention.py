@@ -34,9 +34,9 @@ def task(db):
 
 def aged(days, task, **fields):
     """A completion that was submitted so many days ago."""
-    made = NOW - timedelta(days=days)
-    past = ids.UUID(int=ids.first_of(made).int | ids.new().int % 2**80)
-    return CompletionFactory(id=past, created_at=made, task=task, **fields)
+    submitted_at = NOW - timedelta(days=days)
+    past = ids.UUID(int=ids.first_of(submitted_at).int | ids.new().int % 2**80)
+    return CompletionFactory(id=past, created_at=submitted_at, task=task, **fields)
 
 
 def scored(days, task):
@@ -91,7 +91,11 @@ def test_what_is_being_scored_is_left_until_it_has_ended(task, status):
 def test_a_night_does_not_look_at_what_an_earlier_one_erased(task, monkeypatch):
     looked = []
     real = erasing.erase
-    monkeypatch.setattr(erasing, "erase", lambda found, **more: looked.append(len(found)) or real(found, **more))
+    monkeypatch.setattr(
+        erasing,
+        "erase",
+        lambda completion_ids, **more: looked.append(len(completion_ids)) or real(completion_ids, **more),
+    )
     last = [aged(days, task) for days in (50, 45, 40, 35)][-1]
     expiry.work(NOW)
     assert (looked, Task.objects.get().erased_to) == ([4], last.pk)
@@ -113,7 +117,7 @@ def test_batches_are_bounded(task, monkeypatch):
     assert len(textless()) == 7
     limit(task.organization, score_days=60)
     expiry.work(NOW)
-    assert not Completion.objects.filter(pk__in=[one.pk for one in done]).exists()
+    assert not Completion.objects.filter(pk__in=[completion.pk for completion in done]).exists()
 
 
 def test_rows_go_after_the_organizations_days(task):
@@ -166,12 +170,12 @@ def test_the_job_works_and_leaves_a_trace(task):
     old = aged(31, task)
     jobs.retain()
     assert textless() == {old.pk}
-    told = AuditEvent.objects.get(actor="retention")
-    assert (told.action, told.object_id, told.objects_count) == ("completions.erase", public("task", task), 1)
+    event = AuditEvent.objects.get(actor="retention")
+    assert (event.action, event.object_id, event.objects_count) == ("completions.erase", public("task", task), 1)
     limit(task.organization, score_days=30)
     jobs.retain()
-    told = AuditEvent.objects.get(action="completions.delete")
-    assert (told.object_id, told.objects_count) == (public("org", task.organization), 1)
+    event = AuditEvent.objects.get(action="completions.delete")
+    assert (event.object_id, event.objects_count) == (public("org", task.organization), 1)
 
 
 def test_a_task_says_how_long_and_merges(api_for, task):

@@ -22,9 +22,9 @@ def boss(db):
 
 @pytest.fixture
 def client(boss):
-    made = Client()
-    made.force_login(boss)
-    return made
+    admin_client = Client()
+    admin_client.force_login(boss)
+    return admin_client
 
 
 @pytest.fixture

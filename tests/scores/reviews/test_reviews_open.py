@@ -123,7 +123,7 @@ def test_a_batch_of_reviews_costs_few_queries(bench, django_assert_max_num_queri
     claimed = [claim(bench.run()) for _ in range(20)]
     bench.save([bench.judged(claim(bench.run()), 0.25, 0.1)])  # the data key is made
     with django_assert_max_num_queries(22):
-        bench.save([bench.judged(one, 0.25, 0.1) for one in claimed])
+        bench.save([bench.judged(each_claim, 0.25, 0.1) for each_claim in claimed])
     assert Review.objects.count() == 21
 
 

@@ -32,7 +32,7 @@ def api(api_for, review):
 def listed(api, query=""):
     answer = api.get(f"/reviews{query}")
     assert answer.status_code == 200, answer.content
-    return [one["id"] for one in answer.json()["reviews"]]
+    return [review["id"] for review in answer.json()["reviews"]]
 
 
 def test_the_list_shows_no_texts(api, review):
@@ -90,7 +90,7 @@ def test_the_filters_narrow_the_list(api, review):
     ],
 )
 def test_a_filter_that_names_nothing_is_refused(api, query, status, pointer):
-    assert [found for found, _ in problems(api.get(f"/reviews{query}"), status)] == [pointer]
+    assert [error_pointer for error_pointer, _ in problems(api.get(f"/reviews{query}"), status)] == [pointer]
 
 
 def test_pages_follow_one_another(api, review):
@@ -99,7 +99,7 @@ def test_pages_follow_one_another(api, review):
     first = api.get("/reviews?limit=3").json()
     second = api.get(f"/reviews?limit=3&cursor={first['pagination']['nextCursor']}").json()
     assert (first["pagination"]["total"], len(first["reviews"]), len(second["reviews"])) == (5, 3, 2)
-    seen = [one["id"] for one in first["reviews"] + second["reviews"]]
+    seen = [row["id"] for row in first["reviews"] + second["reviews"]]
     assert sorted(seen, reverse=True) == seen
     assert len(set(seen)) == 5
 

@@ -82,10 +82,12 @@ def test_who_may_only_look_has_no_such_action(client, task):
 
 
 def test_the_form_tells_the_timeline_and_what_must_change(superuser, task):
-    told = entry("call", 1, "timeout", started=AT, ended=AT + timedelta(seconds=4), wake_at=AT + timedelta(seconds=5))
+    recorded_step = entry(
+        "call", 1, "timeout", started=AT, ended=AT + timedelta(seconds=4), wake_at=AT + timedelta(seconds=5)
+    )
     run = run_of(
         task, status="failed", attempt=2, error_code="bad_signature", error_message="<b>Wrong.</b>", created_at=AT,
-        started_at=AT, completed_at=AT + timedelta(seconds=9), steps=[told],
+        started_at=AT, completed_at=AT + timedelta(seconds=9), steps=[recorded_step],
     )  # fmt: skip
     page = superuser.get(reverse("admin:scores_workflowrun_change", args=[run.pk])).content.decode()
     for line in (

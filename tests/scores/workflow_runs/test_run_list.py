@@ -92,10 +92,10 @@ def test_a_run_that_was_called_once_and_scored(api, task):
 
 
 def test_a_failed_run_says_whose_affair_it_is_and_what_must_change(api, task):
-    told = entry("call", 3, "bad_signature", started=AT, ended=LATER)
+    recorded_step = entry("call", 3, "bad_signature", started=AT, ended=LATER)
     run = run_of(
         task, status="failed", attempt=3, error_code="bad_signature", error_message="It is wrong.", created_at=AT,
-        started_at=AT, completed_at=LATER, steps=[told],
+        started_at=AT, completed_at=LATER, steps=[recorded_step],
     )  # fmt: skip
     body = read(api, run)
     assert body["error"] == {
@@ -107,10 +107,10 @@ def test_a_failed_run_says_whose_affair_it_is_and_what_must_change(api, task):
 
 
 def test_a_failure_that_another_attempt_may_cure_is_no_error_of_the_run(api, task):
-    told = entry("call", 1, "timeout", started=AT, ended=AT, wake_at=LATER)
+    recorded_step = entry("call", 1, "timeout", started=AT, ended=AT, wake_at=LATER)
     run = run_of(
         task, status="sleeping", attempt=1, failures=1, error_code="timeout", error_message="No answer.",
-        wake_at=LATER, created_at=AT, started_at=AT, steps=[told],
+        wake_at=LATER, created_at=AT, started_at=AT, steps=[recorded_step],
     )  # fmt: skip
     body = read(api, run)
     assert (body["status"], body["currentStep"], body["error"], body["wakeAt"]) == (
@@ -141,9 +141,9 @@ def test_the_call_that_is_out_is_the_last_step(api, task):
 
 @pytest.mark.parametrize("last", ["callback", "decision"])
 def test_a_run_that_somebody_else_ended_has_no_other_call_at_its_end(api, task, last):
-    told = [entry("call", 1, "accepted", started=AT, wake_at=LATER), entry(last, 1, "approved", ended=LATER)]
-    run = run_of(task, status="completed", attempt=1, started_at=AT, completed_at=LATER, steps=told)
-    assert [one["step"] for one in read(api, run)["steps"]] == ["queue", "call", last]
+    recorded_steps = [entry("call", 1, "accepted", started=AT, wake_at=LATER), entry(last, 1, "approved", ended=LATER)]
+    run = run_of(task, status="completed", attempt=1, started_at=AT, completed_at=LATER, steps=recorded_steps)
+    assert [row["step"] for row in read(api, run)["steps"]] == ["queue", "call", last]
 
 
 def test_a_score_that_the_caller_may_not_read_is_left_out(api_for):
@@ -211,7 +211,7 @@ def test_an_id_of_nothing_is_not_found_by_its_name(api, query, pointer):
     ],
 )  # fmt: skip
 def test_a_filter_that_is_none_is_refused_by_its_name(api, query, pointer):
-    assert [at for at, _ in problems(api.get(f"/workflow-runs{query}"))] == [pointer]
+    assert [error_pointer for error_pointer, _ in problems(api.get(f"/workflow-runs{query}"))] == [pointer]
 
 
 def test_a_list_of_50_takes_as_many_queries_as_one_of_one(api, task, django_assert_max_num_queries):

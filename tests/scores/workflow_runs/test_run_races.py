@@ -36,16 +36,16 @@ def test_of_a_cancel_and_a_save_one_wins_and_the_other_leaves_no_trace(bench):
     for _ in range(TIMES):
         run = bench.run()
         held = claim(run)
-        said, _ = together(
+        result, _ = together(
             lambda run=run: outcome(lambda: cancelling.cancel(run.pk)),
             lambda held=held: bench.save([bench.judged(held, 0.75)]),
         )
         run.refresh_from_db()
         reward = Reward.objects.get(pk=run.completion_id)
         scores = Score.objects.filter(run=run).count()
-        expected = {"done": ("failed", 0, None), "already_final": ("completed", 1, 0.75)}[said]
+        expected = {"done": ("failed", 0, None), "already_final": ("completed", 1, 0.75)}[result]
         assert (run.status, scores, reward.value) == expected
-        met[said] += 1
+        met[result] += 1
     assert sum(met.values()) == TIMES
 
 
@@ -107,9 +107,9 @@ def test_groups_that_are_retried_and_cancelled_at_once_do_not_wait_in_a_circle(b
     for run in runs[::2]:
         bench.save(bad=[missed(claim(run), "grader_error")])
     keys = [run.pk for run in runs]
-    found = WorkflowRun.objects.filter(pk__in=keys)
-    works = [lambda: retrying.retry_all(found).retried, lambda: cancelling.cancel_all(keys[::-1])] * 3
+    stored_runs = WorkflowRun.objects.filter(pk__in=keys)
+    works = [lambda: retrying.retry_all(stored_runs).retried, lambda: cancelling.cancel_all(keys[::-1])] * 3
     together(*works)
-    for run in found:
+    for run in stored_runs:
         reward = Reward.objects.filter(pk=run.completion_id).first()
         assert (run.status, reward is None) in (("pending", True), ("failed", False))

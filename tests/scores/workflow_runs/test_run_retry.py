@@ -73,7 +73,7 @@ def test_its_completion_is_processed_again(api, task):
     assert status_of(api, run.completion) == "processing"
     assert Reward.objects.count() == 0
     listed = api.get("/completions?status=processing").json()["completions"]
-    assert [one["id"] for one in listed] == [public("comp", run.completion)]
+    assert [completion["id"] for completion in listed] == [public("comp", run.completion)]
 
 
 def test_a_reward_that_other_graders_made_stays_until_the_run_has_ended(api):
@@ -154,11 +154,11 @@ def retry_many(api, **body):
 
 def test_all_that_the_filters_name_are_retried_and_no_others(api, task):
     other = TaskFactory(organization=api.organization)
-    wanted = [failed(task) for _ in range(3)]
+    matching = [failed(task) for _ in range(3)]
     left = [failed(task, "bad_signature"), failed(other), RunFactory(completion=CompletionFactory(task=task))]
     body = retry_many(api, taskId=public("task", task), code="timeout", status="failed")
     assert body == {"retried": 3, "skipped": [], "more": False}
-    for run in wanted:
+    for run in matching:
         run.refresh_from_db()
         assert run.status == "pending"
     assert list(WorkflowRun.objects.filter(pk__in=[run.pk for run in left]).order_by("pk").values_list("status")) == [
