@@ -27,7 +27,7 @@ def organization_of(report):
 
 @pytest.mark.django_db
 class TestOnce:
-    def test_the_first_run_tells_all_and_all_of_it_works(self):
+    def test_the_first_run_prints_credentials_that_work(self):
         report = bootstrap()
         assert set(report) == MEMBERS
         organization, admin = organization_of(report), User.objects.get()
@@ -70,7 +70,7 @@ class TestOnce:
         assert [row["id"] for row in Api(first["apiKey"]).get("/tasks").json()["tasks"]] == [task.public_id]
 
     @pytest.mark.parametrize("spelling", ["boss@example.org", "BOSS@Example.org", " boss@example.org "])
-    def test_the_password_of_a_person_who_exists_is_left_alone(self, spelling):
+    def test_an_existing_persons_password_stays_unchanged(self, spelling):
         User.objects.create_user(EMAIL, "a-password-of-long-ago")
         report = bootstrap("First", spelling)
         assert (report["adminEmail"], report["adminPassword"]) == (EMAIL, None)
@@ -96,13 +96,13 @@ class TestOnce:
     @pytest.mark.parametrize(
         "email", ["", " ", "boss", "boss@", "@example.org", "a@b@c.org", "a b@example.org", "x" * 250 + "@example.org"]
     )
-    def test_what_is_no_email_address_is_refused_and_makes_nothing(self, email):
+    def test_an_invalid_email_address_is_refused_and_creates_nothing(self, email):
         with pytest.raises(CommandError, match="--admin-email"):
             bootstrap("First", email)
         assert (Organization.objects.count(), User.objects.count(), ApiKey.objects.count()) == (0, 0, 0)
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 201])
-    def test_a_name_that_cannot_be_one_is_refused(self, name):
+    def test_an_invalid_name_is_refused(self, name):
         with pytest.raises(CommandError, match="--organization"):
             bootstrap(name)
         assert not Organization.objects.exists()
@@ -111,7 +111,7 @@ class TestOnce:
         with pytest.raises(CommandError, match="--admin-email"):
             call_command("bootstrap", "--organization", "A")
 
-    def test_for_people_it_prints_lines(self):
+    def test_without_json_it_prints_lines(self):
         text = bootstrap("First", EMAIL, "--verbosity=1")
         assert "at_live_" in text
         assert "not shown again" in bootstrap("First", EMAIL, "--verbosity=1")
@@ -120,14 +120,14 @@ class TestOnce:
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
 class TestAtOnce:
-    def test_of_several_that_run_at_once_one_tells_the_secrets(self):
+    def test_of_concurrent_runs_only_one_prints_the_secrets(self):
         reports = together(*[bootstrap] * 5)
         assert len({report["organizationId"] for report in reports}) == 1
         assert sorted(report["apiKey"] is None for report in reports) == [False] + [True] * 4
         assert sorted(report["adminPassword"] is None for report in reports) == [False] + [True] * 4
         assert (Organization.objects.count(), User.objects.count(), ApiKey.objects.count()) == (1, 1, 1)
 
-    def test_of_several_organizations_made_at_once_one_operates(self):
+    def test_of_organizations_created_concurrently_one_is_operating(self):
         reports = together(*(lambda n=n: bootstrap(f"Organization {n}", f"boss{n}@example.org") for n in range(5)))
         assert all(report["apiKey"] for report in reports)
         assert sorted(Organization.objects.values_list("operating", flat=True)) == [False] * 4 + [True]

@@ -62,7 +62,7 @@ def is_in_flight(answer):
 
 
 @pytest.mark.parametrize(("path", "wrap"), [(ONE, False), (BATCH, True)], ids=["one", "batch"])
-def test_fifty_at_once_store_one_row_and_each_is_told_the_same_or_to_ask_again(task, post, path, wrap):
+def test_fifty_concurrent_requests_store_one_row_and_get_one_response_or_a_retry(task, post, path, wrap):
     body = {"completions": [item(task)]} if wrap else item(task)
     answers = together(*[post(path, body)] * 50)
     assert rows() == (1, 1)
@@ -74,7 +74,7 @@ def test_fifty_at_once_store_one_row_and_each_is_told_the_same_or_to_ask_again(t
     assert post(path, body)()["Idempotency-Replayed"] == "true"
 
 
-def test_of_two_bodies_at_once_one_is_taken(task, post):
+def test_of_concurrent_bodies_one_is_accepted(task, post):
     bodies = [item(task, response=str(number)) for number in range(6)]
     answers = together(*[post(ONE, body) for body in bodies])
     assert sorted({answer.status_code for answer in answers} - {409, 422}) == [202]
@@ -82,7 +82,7 @@ def test_of_two_bodies_at_once_one_is_taken(task, post):
     assert rows() == (1, 1)
 
 
-def test_while_one_is_at_work_the_other_is_told_so_and_is_answered_after_it(task, post, before_the_write):
+def test_a_concurrent_request_is_in_flight_until_the_first_one_ends(task, post, before_the_write):
     begun, may_go_on = threading.Event(), threading.Event()
 
     def wait():
@@ -118,7 +118,7 @@ def test_one_external_id_under_several_keys_is_one_row(task, post):
     assert StoredAnswer.objects.count() == 6
 
 
-def test_an_external_id_that_others_take_meanwhile_is_found_within_the_same_transaction(task, post, before_the_write):
+def test_an_external_id_taken_by_a_concurrent_request_is_found_in_the_same_transaction(task, post, before_the_write):
     body = item(task, externalId="x")
     before_the_write(lambda: aside(post(ONE, body, "rival")).result(PATIENCE_S))
     answer = post(ONE, body)()

@@ -146,7 +146,7 @@ def test_the_routes_allow_what_the_table_says(role, db):
     assert outcomes == {row: cells[role] for row, cells in ROWS.items()}
 
 
-def test_without_a_key_nothing_is_let_in(db):
+def test_without_a_key_every_route_is_refused(db):
     whose = owned(OrganizationFactory(), "reviewer")
     stranger = type(whose)(Api(), whose.ids)
     for method, route in ROWS:

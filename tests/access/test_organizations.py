@@ -30,7 +30,7 @@ def test_everybody_sees_their_own_and_operators_all(boss, admin_api):
     assert admin_api.get(path_of(boss.organization)).json()["organization"]["operating"] is False
 
 
-def test_an_organization_is_made_by_operators_alone(boss, admin_api):
+def test_only_operators_create_organizations(boss, admin_api):
     answer = admin_api.post("/organizations", {"name": "Third"})
     assert answer.status_code == 201
     assert answer.json()["organization"]["operating"] is False
@@ -39,7 +39,7 @@ def test_an_organization_is_made_by_operators_alone(boss, admin_api):
     assert not Organization.objects.filter(name="Fourth").exists()
 
 
-def test_a_role_of_that_name_elsewhere_makes_none(api_for):
+def test_an_admin_of_another_organization_cannot_create_one(api_for):
     """`admin` in another organization, or a role that may create: `all` is the operating one's."""
     far = api_for(role="admin", organization=OrganizationFactory())
     assert code(far.post("/organizations", {"name": "Fourth"})) == (403, "forbidden")

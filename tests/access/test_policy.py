@@ -171,7 +171,7 @@ def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
     assert not policy.covers(principal_of("organization_admin"), everywhere)
 
 
-def test_own_where_nobody_owns_reaches_nothing_and_is_no_fault(principal_of):
+def test_own_scope_on_a_resource_without_owners_selects_nothing(principal_of):
     entries = [{"resource": resource, "actions": ["read"], "scope": "own"} for resource in builtin.RESOURCES]
     organization = OrganizationFactory()
     principal = principal_of(Role.objects.create(name="mine", organization=organization, permissions=entries))
@@ -181,13 +181,13 @@ def test_own_where_nobody_owns_reaches_nothing_and_is_no_fault(principal_of):
             assert not queryset_class(model).visible_to(principal).filter(pk=None).exists()
 
 
-def test_what_no_role_knows_is_not_allowed(principal_of):
+def test_an_unknown_resource_or_action_is_not_allowed(principal_of):
     principal = principal_of("admin", operating=True)
     assert policy.reach(principal, "everything", "read") is None
     assert policy.reach(principal, "tasks", "execute") is None
 
 
-def test_all_belongs_to_the_operating_organization_alone(principal_of):
+def test_only_the_operating_organization_has_scope_all(principal_of):
     assert policy.reach(principal_of("admin"), "tasks", "read") == "organization"
     assert policy.reach(principal_of("admin", operating=True), "tasks", "read") == "all"
 
@@ -240,7 +240,7 @@ MODELS = [
 @pytest.mark.parametrize("action", ["read", "update", "delete"])
 @pytest.mark.parametrize("operating", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_queryset_leaves_what_the_scope_says(world, principal_of, model, resource, part, action, operating, name):
+def test_a_queryset_keeps_the_rows_of_the_scope(world, principal_of, model, resource, part, action, operating, name):
     mine = world["here", "me"]
     mine.organization.operating = operating
     principal = principal_of(name, mine.organization, user=mine.grader.created_by)
@@ -266,7 +266,7 @@ def test_own_is_by_person_and_ends_at_the_organization(world, principal_of):
         assert not model.objects.all().visible_to(elsewhere).exists()
 
 
-def test_own_scores_are_those_of_ones_own_grader_whoever_asked(world, principal_of):
+def test_own_scores_are_those_of_own_graders_whoever_submitted(world, principal_of):
     """A grader that another organization uses: its owner reads the scores, the user's organization too."""
     mine = world["here", "me"]
     theirs = TaskFactory(organization=world["there", "me"].organization, graders=[mine.grader])
@@ -290,7 +290,7 @@ def test_listed_graders_are_read_by_those_roles_that_may_and_changed_by_none(wor
         assert not Grader.objects.all().allowed(principal, "update").filter(pk=listed.pk).exists()
 
 
-def test_what_may_not_be_read_is_not_found_and_what_may_be_read_only_is_forbidden(world, principal_of):
+def test_unreadable_objects_are_404_and_read_only_ones_403(world, principal_of):
     mine, foreign = world["here", "me"].grader, world["there", "me"].grader
     reviewer = principal_of("reviewer", mine.organization)
     assert find_for(Grader.objects.all(), reviewer, mine.pk, "read", "grader") == mine
@@ -323,7 +323,7 @@ def every_subclass(kind):
         yield from every_subclass(subclass)
 
 
-def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
+def test_existing_roles_keep_their_permissions_on_the_current_resources():
     migration = importlib.import_module("autotune.access.migrations.0006_roles")
     before = [
         {"resource": "administration", "actions": ["read", "update"], "scope": "organization"},

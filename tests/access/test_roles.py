@@ -96,7 +96,7 @@ def test_every_resource_can_be_named(admin_api):
         ({"organizationId": None}, ("/organizationId", "unknown_field")),
     ],
 )
-def test_what_is_wrong_is_named(boss, change, expected):
+def test_an_invalid_field_is_named(boss, change, expected):
     answer = boss.post("/roles", {**BODY, **change})
     assert (answer.status_code, fields(answer)) == (400, [expected])
 
@@ -143,7 +143,7 @@ def test_graders_is_short_for_both_kinds(boss, api_for):
     assert holder.post("/graders", {}).status_code == 403
 
 
-def test_graders_gives_nobody_more_than_they_may_do(boss, task_reader):
+def test_the_short_name_graders_grants_nobody_more_than_they_have(boss, task_reader):
     entries = [{"resource": "graders", "actions": ["delete"], "scope": "all"}]
     assert code(boss.post("/roles", {"name": "judge", "permissions": entries})) == (403, "beyond_own_role")
     assert code(boss.patch(f"/roles/{task_reader['id']}", {"permissions": entries})) == (403, "beyond_own_role")
@@ -175,7 +175,7 @@ def test_a_key_of_a_collector_can_do_nothing_yet(boss):
 
 
 @pytest.mark.parametrize("name", ["task reader", "admin", "reviewer", "collector"])
-def test_a_name_is_taken_by_a_role_of_ones_own_or_a_built_in_one(boss, task_reader, name):
+def test_names_of_own_and_built_in_roles_are_taken(boss, task_reader, name):
     assert code(boss.post("/roles", {**BODY, "name": name})) == (409, "name_taken")
     other = boss.post("/roles", {**BODY, "name": "another"}).json()["role"]
     assert code(boss.patch(f"/roles/{other['id']}", {"name": name})) == (409, "name_taken")
@@ -200,7 +200,7 @@ BEYOND = [
 
 
 @pytest.mark.parametrize("permissions", BEYOND)
-def test_no_role_is_made_or_widened_beyond_its_makers(boss, task_reader, permissions):
+def test_nobody_creates_or_extends_a_role_beyond_their_own(boss, task_reader, permissions):
     assert code(boss.post("/roles", {"name": "more", "permissions": permissions})) == (403, "beyond_own_role")
     path = f"/roles/{task_reader['id']}"
     assert code(boss.patch(path, {"permissions": permissions})) == (403, "beyond_own_role")
@@ -218,7 +218,7 @@ def clerk(boss, api_for):
     return api_for(role=role, organization=boss.organization)
 
 
-def test_a_role_above_ones_own_is_neither_narrowed_nor_deleted(clerk, task_reader):
+def test_a_role_above_ones_own_cannot_be_restricted_or_deleted(clerk, task_reader):
     path = f"/roles/{task_reader['id']}"
     for body in ({"permissions": []}, {"name": "mine"}):
         assert code(clerk.patch(path, body)) == (403, "beyond_own_role")
@@ -232,7 +232,7 @@ def test_nobody_changes_what_their_own_role_allows(clerk):
     assert clerk.patch(own, {"name": "secretary"}).status_code == 200
 
 
-def test_a_weak_key_does_not_widen_the_role_of_its_own_person(clerk, boss):
+def test_a_restricted_key_cannot_extend_the_role_of_its_owner(clerk, boss):
     """The key's role is another one than the person's; both are their own."""
     weak_role = Role.objects.create(
         organization=boss.organization,
@@ -246,7 +246,7 @@ def test_a_weak_key_does_not_widen_the_role_of_its_own_person(clerk, boss):
     assert code(weak.post("/roles", BODY)) == (403, "forbidden")
 
 
-def test_the_last_role_that_runs_the_members_keeps_that(api_for):
+def test_the_last_role_that_manages_members_keeps_that_permission(api_for):
     organization = OrganizationFactory()
     entries = builtin.permissions("organization_admin")
     chiefs = Role.objects.create(organization=organization, name="chief", permissions=entries)
@@ -261,7 +261,7 @@ def test_the_last_role_that_runs_the_members_keeps_that(api_for):
 # --- in use ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_role_that_is_held_is_not_deleted(boss, task_reader):
+def test_a_role_in_use_cannot_be_deleted(boss, task_reader):
     role = Role.objects.get(name="task reader")
     path = f"/roles/{task_reader['id']}"
     key = ApiKeyFactory(organization=boss.organization, user=boss.user, role=role)

@@ -44,7 +44,7 @@ def test_what_remains_after_the_first_is_the_burst_less_one(subject, rate):
 
 
 @pytest.mark.redis
-def test_one_comes_back_after_each_interval(subject, client):
+def test_each_interval_restores_one_request(subject, client):
     key = f"autotune:throttle:{subject}"
     for _ in range(6):
         rates.check(subject, SLOW)
@@ -53,7 +53,7 @@ def test_one_comes_back_after_each_interval(subject, client):
 
 
 @pytest.mark.redis
-def test_of_many_at_one_moment_exactly_the_burst_is_admitted(subject):
+def test_concurrent_requests_admit_exactly_the_burst(subject):
     rate = Rate(per_minute=1, burst=100)
 
     def thirty():
@@ -62,7 +62,7 @@ def test_of_many_at_one_moment_exactly_the_burst_is_admitted(subject):
     assert sum(together(*[thirty] * 8)) == 100
 
 
-def test_with_redis_away_the_database_keeps_the_same_limit(db, settings, subject, monkeypatch):
+def test_without_redis_the_database_applies_the_same_limit(db, settings, subject, monkeypatch):
     monkeypatch.setattr(ours, "_client", None)
     monkeypatch.setattr(ours, "_away_until", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as nobody:

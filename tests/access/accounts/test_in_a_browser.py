@@ -145,7 +145,7 @@ def test_a_person_sets_up_the_second_factor_and_logs_in_with_it(window):
     assert page.get_by_text("9 left").count() == 1
 
 
-def test_somebody_new_takes_an_invitation(window):
+def test_a_new_person_accepts_an_invitation(window):
     page = window()
     page.goto(f"/invitations/{TOKEN}")
     page.get_by_label("Your name").fill("Nia New")

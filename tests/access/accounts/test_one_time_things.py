@@ -55,7 +55,7 @@ def test_c34_one_browser_that_sends_the_form_twice_sets_one_password():
     assert User.objects.get(pk=user.pk).check_password(FRESH)
 
 
-def test_an_invalid_form_does_not_use_the_link_up():
+def test_an_invalid_form_does_not_use_up_the_link():
     user = person()
     [(client, path)] = reset_forms(user, 1)
     assert client.post(path, {"password1": "short", "password2": "short"}).status_code == 200

@@ -73,6 +73,6 @@ def test_every_list_and_form_of_the_admin_site():
     assert problems == []
 
 
-def test_answers_of_the_api_have_it_too():
+def test_api_responses_have_the_policy_too():
     for path in ("/api/v1/tasks", "/api/v1/nowhere", "/api/v1/health"):
         assert "default-src 'self'" in browser().get(path)["Content-Security-Policy"]

@@ -129,7 +129,7 @@ def test_an_invitation_that_is_accepted(since):
     assert TOKEN not in everything(event)
 
 
-def test_an_invitation_that_somebody_known_accepts(client, somebody, since):
+def test_an_invitation_accepted_with_an_existing_account(client, somebody, since):
     invited = invitation(somebody.email)
     client.get("/account")
     (event,) = since(lambda: client.post(f"/invitations/{TOKEN}"))
@@ -137,7 +137,7 @@ def test_an_invitation_that_somebody_known_accepts(client, somebody, since):
     assert event.organization_id == invited.organization_id, "not the organization that they act in"
 
 
-def test_what_a_person_does_is_no_event_of_an_organization_that_they_left(client, somebody, since):
+def test_an_organization_gets_no_events_of_a_person_who_left(client, somebody, since):
     place = Membership.objects.get(user=somebody)
     client.post("/account/organization", {"organization": ids.encode("org", place.organization_id)})
     Membership.objects.filter(user=somebody).update(organization=OrganizationFactory())

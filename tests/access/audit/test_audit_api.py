@@ -46,13 +46,13 @@ def test_other_roles_may_not(api_for, role):
     assert [stranger.get(path).status_code for path in (PATH, f"{PATH}/export")] == [403, 403]
 
 
-def test_reading_the_trail_is_an_event_too(api):
+def test_reading_the_audit_log_is_an_event_too(api):
     api.get(PATH)
     (event,) = api.get(PATH).json()["auditEvents"]
     assert (event["action"], event["route"], event["status"]) == ("audit.read", "/api/v1/audit-events", 200)
 
 
-def test_the_filters_choose(api):
+def test_each_filter_selects_its_events(api):
     api.get("/tasks")
     api.get("/webhooks")
     api.get("/tasks?colour=red")
@@ -108,7 +108,7 @@ def test_the_export_holds_all_in_order_with_number_and_digest_of_the_sealed(api,
     assert "audit-" in answer["Content-Disposition"]
 
 
-def test_csv_leads_what_a_spreadsheet_would_run_by_an_apostrophe(api):
+def test_csv_prefixes_formulas_with_an_apostrophe(api):
     trail.record(
         action="keys.read",
         resource="keys",
