@@ -58,7 +58,7 @@ def test_without_a_valid_key_the_answer_is_401(world, operation, header):
 
 @one_engine
 @each(WITH_KEY)
-def test_a_key_in_the_query_is_no_key(world, operation):
+def test_a_key_in_the_query_is_ignored(world, operation):
     key, world.api.key = world.api.key, None
     answer = call(operation, world, query=f"?api_key={key}&access_token={key}")
     assert key not in json.dumps(refusal(answer, 401))
@@ -71,7 +71,7 @@ def test_a_key_in_the_query_is_no_key(world, operation):
         if not operation.needs_key and operation.method == "GET" and not operation.ids
     ]
 )
-def test_an_open_endpoint_looks_at_no_key(world, operation):
+def test_an_open_endpoint_ignores_the_key(world, operation):
     world.api.key = None
     assert call(operation, world).status_code == 200
     assert call(operation, world, authorization="Bearer x").status_code == 200
@@ -99,7 +99,7 @@ def test_the_same_request_again_is_answered_with_the_first_answer(world, operati
 
 
 @each(REPEATABLE)
-def test_an_idempotency_key_that_is_none_is_refused(world, operation):
+def test_an_invalid_idempotency_key_is_refused(world, operation):
     right = CALLS[operation.name][0]
     answer = world.api.call(
         operation.method, right.url(operation, world), right_body(operation, world), idempotency_key=""
@@ -119,7 +119,7 @@ def test_an_unknown_query_parameter_is_named(world, operation):
 
 
 @each(OPERATIONS)
-def test_the_request_id_comes_back(world, operation):
+def test_a_valid_request_id_is_returned(world, operation):
     for request_id in ("my-Request_1", "x" * 64):
         assert call(operation, world, x_request_id=request_id)["X-Request-Id"] == request_id
         assert call(operation, world, query="?wat=1", x_request_id=request_id).json()["requestId"] == request_id
@@ -128,7 +128,7 @@ def test_the_request_id_comes_back(world, operation):
 @one_engine
 @pytest.mark.parametrize("request_id", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
 @pytest.mark.parametrize("path", ["/health", "/tasks", "/no-such-path"])
-def test_a_request_id_that_is_none_is_replaced(world, path, request_id):
+def test_an_invalid_request_id_is_replaced(world, path, request_id):
     replacement = world.api.get(path, x_request_id=request_id)["X-Request-Id"]
     assert replacement != request_id
     assert 1 <= len(replacement) <= 64
@@ -142,7 +142,7 @@ def test_a_request_id_that_is_none_is_replaced(world, path, request_id):
 @pytest.mark.parametrize(
     "raw", [b"{", b"{} {}", b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}', b'{"a": "\\u0000"}', b"[]"]
 )
-def test_a_body_that_is_no_right_json_is_refused(world, operation, raw):
+def test_an_invalid_json_body_is_refused(world, operation, raw):
     (error,) = refusal(call(operation, world, raw=raw), 400)["errors"]
     assert error["code"] in {"invalid_json", "duplicate_key", "invalid_text", "wrong_type"}
 
@@ -284,7 +284,7 @@ def test_head_is_get_without_the_body(world, operation):
 
 @one_engine
 @pytest.mark.parametrize("origin", ["null", "https://evil.example.org"])
-def test_no_origin_is_let_in(world, origin):
+def test_no_cross_origin_header_is_sent(world, origin):
     for method in ("GET", "OPTIONS"):
         answer = world.api.call(method, "/tasks", origin=origin, access_control_request_method="POST")
         assert not any(name.lower().startswith("access-control-") for name in answer.headers)

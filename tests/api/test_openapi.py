@@ -66,7 +66,7 @@ def test_the_file_is_what_the_code_generates(tmp_path):
 
 
 @pytest.mark.django_db
-def test_the_server_shows_the_same(client):
+def test_the_server_serves_the_same_document(client):
     assert client.get("/api/v1/schema").json() == DOCUMENT
 
 
@@ -79,7 +79,7 @@ def routes(patterns, prefix="/"):
             yield from routes(entry.url_patterns, path)
 
 
-def test_the_routes_are_those_of_the_document():
+def test_the_document_lists_exactly_the_routes():
     routed = set()
     for path, entry in routes(get_resolver().url_patterns):
         if path.startswith(f"{PREFIX}/"):
@@ -150,14 +150,14 @@ LATER = [
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.parametrize("path", LATER)
-def test_what_comes_later_is_not_there(world, path, method):
+def test_planned_paths_are_404(world, path, method):
     answer = world.api.call(method, path)
     assert answer.status_code == 404
     assert answer["Content-Type"] == PROBLEM
     assert PREFIX + path not in DOCUMENT["paths"]
 
 
-def test_what_comes_later_below_an_object_is_not_there(world):
+def test_planned_paths_below_an_object_are_404(world):
     grader, task = world.ids["grader_id"], world.ids["task_id"]
     for method, path in (
         ("GET", f"/graders/{grader}/calibration"),
@@ -176,7 +176,7 @@ def test_a_slash_at_the_end_is_another_address(world):
 # --- the answers ----------------------------------------------------------------------------------------------------
 
 
-def test_there_is_a_right_request_for_every_operation_and_for_no_other():
+def test_there_is_a_valid_request_for_every_operation_and_no_other():
     assert CALLS.keys() == {operation.name for operation in OPERATIONS}
 
 
@@ -213,7 +213,7 @@ def test_a_refusal_keeps_to_the_schema_of_problems(world, operation):
 
 
 @every_operation
-def test_what_can_not_be_accepted_is_a_documented_refusal(world, operation):
+def test_an_unacceptable_media_type_is_a_documented_refusal(world, operation):
     answer = world.api.call(operation.method, operation.url(world.ids), accept="application/xml")
     if operation.path in ("/schema", "/docs"):
         assert answer.status_code == 200  # whatever a browser asks for
@@ -266,7 +266,7 @@ def shown_once():
 @pytest.mark.parametrize(
     ("name", "schema", "members"), [*shown_once()], ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_a_secret_may_be_null_since_a_repeated_answer_lacks_it(name, schema, members):
+def test_a_secret_may_be_null_because_a_repeated_response_omits_it(name, schema, members):
     for member in members:
         within = schema
         for step in member.split("."):
