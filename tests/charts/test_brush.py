@@ -105,7 +105,7 @@ def test_a_handle_moves_its_end_only(visit):
         drag(page, 0.75, 0.9)
 
 
-def test_both_inputs_are_told_of_the_change(visit):
+def test_both_inputs_get_the_change(visit):
     page = visit()
     page.evaluate(
         """() => {
@@ -133,7 +133,7 @@ def test_the_arrow_keys_move_the_ends_and_with_shift_the_range(visit):
     page.wait_for_url("**score-min=0.3&score-max=0.75")
 
 
-def test_escape_gives_the_whole_range_back(visit):
+def test_escape_restores_the_whole_range(visit):
     page = visit("?score-min=0.3&score-max=0.75")
     drawn(page).get_by_role("slider", name="Lowest").focus()
     page.keyboard.press("Escape")
@@ -164,7 +164,7 @@ def test_a_finger_draws_sideways_and_scrolls_upwards(visit):
         send("touchEnd")
 
 
-def test_wiring_twice_does_no_harm(visit):
+def test_wiring_twice_is_safe(visit):
     page = visit()
     page.evaluate("import('/static/js/brush.js').then((brush) => brush.attach())")
     assert drawn(page).get_by_role("slider").count() == 2

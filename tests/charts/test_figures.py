@@ -88,7 +88,7 @@ def test_the_output_needs_no_inline_style_or_script(kind):
 
 
 @every_kind
-def test_nothing_is_drawn_outside_of_numbers(kind):
+def test_drawings_contain_only_finite_numbers(kind):
     assert not re.search(r"nan|inf\b|None", KINDS[kind]("a").svg)
 
 
@@ -99,7 +99,7 @@ def test_empty_data_is_a_sentence_without_a_table():
     assert "<svg" not in page
 
 
-def test_the_broad_charts_have_a_drawing_more():
+def test_wide_charts_have_a_second_drawing():
     assert [svg.get("viewBox").split()[2] for svg in drawings(KINDS["lines"]("a"))] == ["360", "560", "960"]
     assert [svg.get("viewBox").split()[2] for svg in drawings(KINDS["bars"]("a"))] == ["360", "560"]
 
