@@ -72,7 +72,7 @@ def raw(model):
         return [[bytes(v) if isinstance(v, memoryview) else v for v in row] for row in cursor.fetchall()]
 
 
-def test_the_order_of_names_is_free(every_kind):
+def test_columns_may_be_named_in_any_order(every_kind):
     bulk.insert(every_kind, ["text", "label", "id"], [("t", "l", uuid.UUID(int=7))])
     assert every_kind.objects.values_list("id", "label", "text").get() == (uuid.UUID(int=7), "l", "t")
 
@@ -99,7 +99,7 @@ def test_a_row_with_foreign_keys_and_ciphertext_reads_as_one_of_the_orm():
 
 
 @pytest.mark.django_db
-def test_a_breach_of_a_constraint_is_djangos_own_error_and_inserts_nothing():
+def test_a_constraint_violation_raises_the_error_of_django_and_inserts_nothing():
     organization = OrganizationFactory()
     rows = [(ids.new(), "fresh", False, False, AT), (ids.new(), organization.name, False, False, AT)]
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -108,7 +108,7 @@ def test_a_breach_of_a_constraint_is_djangos_own_error_and_inserts_nothing():
 
 
 @pytest.mark.django_db
-def test_a_column_that_may_not_be_null_is_djangos_own_error():
+def test_a_null_in_a_required_column_raises_the_error_of_django():
     task = TaskFactory()
     with pytest.raises(IntegrityError), transaction.atomic():
         bulk.insert(Completion, ["id", "task_id"], [(ids.new(), task.pk)])

@@ -25,7 +25,7 @@ def empty():
         connected.execute(f"drop database {name} with (force)")
 
 
-def test_two_that_migrate_at_once_are_both_content(empty, tmp_path):
+def test_concurrent_migrations_both_succeed(empty, tmp_path):
     environment = os.environ | {"DATABASE_URL": empty, "AUTOTUNE_DATA_DIR": str(tmp_path)}
     running = [
         subprocess.Popen(

@@ -46,7 +46,7 @@ def wire(address):
 JSON = "Content-Type: application/json"
 
 
-def test_a_false_length_of_a_gigabyte_is_413_and_little_of_the_body_is_taken(address):
+def test_a_declared_gigabyte_is_413_and_little_of_the_body_is_read(address):
     host = urlsplit(address)
     with socket.create_connection((host.hostname, host.port), PATIENCE_S) as connection:
         head = f"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nContent-Length: 1000000000\r\n\r\n"
@@ -134,7 +134,7 @@ def test_a_body_that_would_break_a_parser_is_400_and_leaves_the_workers_alive(wi
     assert wire("GET /api/v1/health HTTP/1.1")[0] == "200"
 
 
-def test_the_answer_tells_no_version_of_what_serves_it(wire):
+def test_responses_reveal_no_server_version(wire):
     _, answer = wire("GET /api/v1/health HTTP/1.1")
     server = next(line for line in answer.split("\r\n") if line.lower().startswith("server:"))
     assert not any(char.isdigit() for char in server)

@@ -102,7 +102,7 @@ def test_c20_the_former_name_serves_for_graders_and_identity_and_never_for_webho
     assert start("-c", show, **both)[1].split() == ["1", "1", "2"]
 
 
-def test_generated_secrets_are_for_the_owner_alone_and_stay(read, tmp_path):
+def test_generated_secrets_are_readable_only_by_the_owner_and_kept(read, tmp_path):
     first = read("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS")
     assert read("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS") == first
     assert len(first["SECRET_KEY"]) >= 50
@@ -140,7 +140,7 @@ def test_the_production_form_does_not_start_without_its_secrets(start, tmp_path,
     assert not list(tmp_path.glob("data/*key*"))
 
 
-def test_the_entry_points_of_the_processes_refuse_too(start):
+def test_the_entry_points_of_the_processes_refuse_missing_secrets_too(start):
     lacking = {key: setting for key, setting in PRODUCTION.items() if key != "SECRET_KEY"}
     for command in (
         ["-c", "import autotune.wsgi"],
@@ -162,7 +162,7 @@ def test_a_secret_may_come_from_a_file(read, tmp_path):
     assert values == {name: PRODUCTION[name] for name in values}
 
 
-def test_a_file_of_a_secret_that_is_not_there_is_named(start):
+def test_a_missing_secret_file_is_named(start):
     status, _, err = start("-c", "import autotune.settings", SECRET_KEY_FILE="/nowhere/key")
     assert status != 0
     assert "ImproperlyConfigured: SECRET_KEY_FILE cannot be read" in err
@@ -189,7 +189,7 @@ def test_an_https_address_turns_the_tls_settings_on(read):
     ("text", "debug"),
     [("true", True), ("1", True), ("On", True), ("false", False), ("0", False), ("nonsense", False), ("-1", False)],
 )
-def test_debug_is_off_unless_it_is_asked_for(read, text, debug):
+def test_debug_is_off_by_default(read, text, debug):
     assert read("DEBUG", DEBUG=text) == {"DEBUG": debug}
 
 
@@ -229,7 +229,7 @@ def test_the_port_is_in_the_default_address(read):
         ("AUTOTUNE_REVIEW_DAYS", "a month"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_its_name(start, name, value):
+def test_an_invalid_value_is_refused_with_its_variable(start, name, value):
     status, _, err = start("-c", "import autotune.settings", **PRODUCTION | {name: value})
     assert status != 0
     assert f"ImproperlyConfigured: {name}" in err

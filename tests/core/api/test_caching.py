@@ -15,12 +15,12 @@ def answer(content, **headers):
     return etags.conditional(RequestFactory().get("/", headers=headers), content)
 
 
-def test_the_tag_is_that_of_the_octets():
+def test_the_tag_depends_only_on_the_bytes():
     assert answer(Shape(1))["ETag"] == answer(Shape(1))["ETag"] != answer(Shape(2))["ETag"]
     assert answer(Shape(1))["ETag"] == etags.etag(b'{"value":1}')
 
 
-def test_it_is_for_the_caller_alone():
+def test_the_response_may_be_cached_only_by_the_caller():
     assert answer(Shape(1))["Cache-Control"] == "private, no-cache"
 
 
@@ -44,7 +44,7 @@ def test_if_none_match_is_compared_weakly(header, expected):
     assert etags.matches(header, '"a"') is expected
 
 
-def test_who_has_it_gets_no_body():
+def test_a_caller_with_the_current_tag_gets_no_body():
     tag = answer(Shape(1))["ETag"]
     again = answer(Shape(1), if_none_match=tag)
     assert (again.status_code, again.content, again["ETag"], "Content-Type" in again) == (304, b"", tag, False)

@@ -53,7 +53,7 @@ def refusal(**query):
     return error.pointer, error.code
 
 
-def test_an_offset_page_tells_limit_offset_total_and_the_next_cursor(rows):
+def test_an_offset_page_reports_limit_offset_total_and_the_next_cursor(rows):
     page_rows, place = fetch(limit=10, offset=10)
     assert (len(page_rows), place.limit, place.offset, place.total) == (10, 10, 10, 25)
     assert place.next_cursor
@@ -61,7 +61,7 @@ def test_an_offset_page_tells_limit_offset_total_and_the_next_cursor(rows):
     assert (len(page_rows), place.total, place.next_cursor) == (5, 25, None)
 
 
-def test_a_page_that_is_just_full_is_the_last(rows):
+def test_an_exactly_full_last_page_has_no_next_cursor(rows):
     page_rows, place = fetch(limit=25)
     assert (len(page_rows), place.next_cursor) == (25, None)
 
@@ -91,7 +91,7 @@ def test_cursors_give_each_row_once_in_the_order_of_the_offsets(rows, sort, limi
     assert len({row.pk for row in whole}) == 25
 
 
-def test_an_order_is_as_it_says(rows):
+def test_a_sort_orders_by_its_fields(rows):
     page_rows, _ = fetch(sort="-suspended,name", limit=100)
     assert page_rows == sorted(rows, key=lambda row: (not row.suspended, row.name))
     page_rows, _ = fetch(limit=100)
@@ -99,7 +99,7 @@ def test_an_order_is_as_it_says(rows):
     assert moments == sorted(moments, reverse=True)
 
 
-def test_a_cursor_goes_on_from_an_offset_page(rows):
+def test_a_cursor_continues_from_an_offset_page(rows):
     whole, _ = fetch(limit=100)
     _, place = fetch(limit=5, offset=10)
     page_rows, _ = fetch(limit=100, cursor=place.next_cursor)
@@ -115,7 +115,7 @@ def test_the_limit_may_change_between_pages(rows):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("sort", ["-createdAt", "name", "suspended,-name"])
-def test_no_row_comes_twice_or_is_skipped_while_others_come_and_go(rows, sort, seed):
+def test_concurrent_inserts_and_deletes_neither_repeat_nor_skip_a_row(rows, sort, seed):
     chance = random.Random(seed)
     stays = {row.pk for row in chance.sample(rows, 12)}
     seen, place = fetch(sort=sort, limit=3)
@@ -148,7 +148,7 @@ def test_an_altered_cursor_is_refused(rows):
 
 
 @pytest.mark.parametrize("cursor", ["", "x", ":", "::", "a:b:c", "é", "0" * 10_000, "W10:1abc:def", "\ufffd"])
-def test_what_was_never_a_cursor_is_refused(cursor):
+def test_an_invented_cursor_is_refused(cursor):
     assert refusal(cursor=cursor) == ("?cursor", "invalid_cursor")
 
 
@@ -193,7 +193,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(rows, django_assert_n
             fetch(limit=limit, cursor=place.next_cursor)
 
 
-def test_through_the_api_a_list_is_walked_to_its_end(api_for):
+def test_through_the_api_cursors_reach_the_end_of_a_list(api_for):
     api = api_for()
     public_ids = {TaskFactory(organization=api.organization).public_id for _ in range(7)}
     TaskFactory()

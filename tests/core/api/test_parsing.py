@@ -193,7 +193,7 @@ NAMES = st.sampled_from(list(Shape.__struct_encode_fields__)) | st.text(max_size
 
 
 @given(st.dictionaries(NAMES, ANY, max_size=4))
-def test_whatever_is_refused_the_pointer_leads_into_the_body(body):
+def test_the_pointer_of_any_refusal_is_in_the_body(body):
     """The place exists, or is a member that is missing from an object that exists."""
     try:
         parsing.convert(body, Shape)
@@ -205,7 +205,7 @@ def test_whatever_is_refused_the_pointer_leads_into_the_body(body):
             value = value[int(step)] if isinstance(value, list) else value[step]
 
 
-def test_several_items_are_converted_each_by_itself():
+def test_each_item_is_converted_independently():
     items = [{}, {"whole": True}, None, {"x": 1}, {"inner": {"deepName": 1}}, {"needed": "good"}]
     good, bad = parsing.convert_each(items, Shape, "/completions")
     assert sorted(good) == [0, 5]
@@ -217,7 +217,7 @@ def test_several_items_are_converted_each_by_itself():
     ]
 
 
-def test_of_several_errors_the_first_is_the_sentence_and_a_hundred_are_told():
+def test_the_detail_is_the_first_of_several_errors_and_at_most_100_are_listed():
     field_errors = [FieldError(f"/items/{n}", "wrong_type", "No.") for n in range(250)]
     error = parsing.invalid(field_errors)
     assert error.detail == "/items/0: No. (and 249 more)"

@@ -138,7 +138,7 @@ def problem(answer, status, code):
     return body
 
 
-def test_a_typed_error_tells_its_code_and_its_members(client):
+def test_a_typed_error_has_its_code_and_members(client):
     body = problem(client.get("/api/v1/typed", headers={"X-Request-Id": "mine-1"}), 409, "name_taken")
     assert (body["title"], body["detail"], body["requestId"]) == ("Conflict", "Two at once.", "mine-1")
     assert body["errors"] == [{"pointer": "/a~1b/0", "code": "name_taken", "detail": "No."}]
@@ -154,13 +154,13 @@ def test_a_lone_surrogate_that_is_quoted_can_still_be_sent(client):
 
 
 @pytest.mark.parametrize("path", ["/api/v1/missing", "/api/v1/nowhere", "/api/", "/api/v1/good/", "/api/v1//good"])
-def test_what_is_not_there_is_404(client, path):
+def test_an_unknown_path_is_404(client, path):
     body = problem(client.get(path), 404, "not_found")
     assert "no such thing" not in str(body)
 
 
 @pytest.mark.parametrize("path", ["unexpected", "broken-page", "integrity", "database", "recursion"])
-def test_an_unexpected_error_is_a_500_that_hides_all_and_is_logged_whole(client, caplog, path):
+def test_an_unexpected_error_is_a_500_without_details_and_fully_logged(client, caplog, path):
     with caplog.at_level(logging.ERROR):
         answer = client.get(f"/api/v1/{path}")
     body = problem(answer, 500, "internal_error")
@@ -179,7 +179,7 @@ def test_a_fault_in_sql_is_a_500_without_the_statement(client, vendor):
     assert "nowhere" not in answer.content.decode()
 
 
-def test_an_error_of_a_page_is_a_plain_page_that_hides_all(client):
+def test_an_error_of_a_page_is_a_plain_page_without_details(client):
     answer = client.get("/broken-page")
     assert answer.status_code == 500
     assert answer["Content-Type"].startswith("text/html")
@@ -188,7 +188,7 @@ def test_an_error_of_a_page_is_a_plain_page_that_hides_all(client):
 
 
 @pytest.mark.parametrize("path", ["away", "closed", "full"])
-def test_a_database_that_is_away_is_a_503_with_retry_after_and_is_logged(client, caplog, path):
+def test_an_unavailable_database_is_a_503_with_retry_after_and_is_logged(client, caplog, path):
     with caplog.at_level(logging.WARNING):
         answer = client.get(f"/api/v1/{path}")
     assert "the database is away" in caplog.text
@@ -197,7 +197,7 @@ def test_a_database_that_is_away_is_a_503_with_retry_after_and_is_logged(client,
     assert "hunter2" not in str(body)
 
 
-def test_a_suspicious_request_is_a_400_that_tells_nothing(client):
+def test_a_suspicious_request_is_a_400_without_details(client):
     assert "hunter2" not in str(problem(client.get("/api/v1/suspicious"), 400, "invalid_request"))
 
 
@@ -208,7 +208,7 @@ def test_head_is_get_without_a_body(client):
     assert client.head("/api/v1/nowhere").status_code == 404
 
 
-def test_options_tells_the_methods_and_calls_nothing(client):
+def test_options_lists_the_methods_and_calls_nothing(client):
     before = Good.calls
     answer = client.options("/api/v1/good")
     assert (answer.status_code, answer.content) == (204, b"")

@@ -103,7 +103,7 @@ def test_another_master_key_of_the_same_name_opens_nothing(masters, scope, row):
 
 
 @pytest.mark.django_db
-def test_a_master_key_that_is_gone_is_named(masters, scope, row):
+def test_a_missing_master_key_is_named(masters, scope, row):
     envelope = encryption.cipher_for(scope).encrypt(AT, row, TEXT)
     masters(SECOND)
     with pytest.raises(Undecryptable, match="lacks the key 'first'"):
@@ -133,7 +133,7 @@ def test_each_organization_and_month_has_a_data_key_of_its_own(scope):
 
 
 @pytest.mark.django_db
-def test_without_its_data_key_a_text_is_gone(scope, row):
+def test_without_its_data_key_a_text_cannot_be_recovered(scope, row):
     envelope = encryption.cipher_for(scope).encrypt(AT, row, TEXT)
     DataKey.objects.all().delete()
     encryption.keyring.clear()
@@ -167,7 +167,7 @@ def test_a_data_key_that_was_rolled_back_is_not_kept(scope, row):
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, django_assert_num_queries):
+def test_a_committed_data_key_is_cached_without_further_queries(scope, row, django_assert_num_queries):
     with transaction.atomic():
         cipher = encryption.cipher_for(scope)
     with django_assert_num_queries(0):
@@ -177,7 +177,7 @@ def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_many_first_uses_at_once_one_key_comes_out(scope):
+def test_concurrent_first_uses_create_one_data_key(scope):
     def first_use():
         with transaction.atomic():
             return encryption.cipher_for(scope).key_id, encryption.digest_key(scope)

@@ -55,13 +55,13 @@ def test_a_saved_change_is_read_again(completion):
     assert (again.prompt, again.response) == ("once more", completion.response)
 
 
-def test_what_was_never_read_is_saved_as_it_was(completion):
+def test_unread_fields_are_saved_unchanged(completion):
     before = stored(completion, "prompt")
     Completion.objects.get().save()
     assert stored(completion, "prompt") == before
 
 
-def test_rows_made_in_bulk_are_encrypted_each_for_itself():
+def test_rows_created_in_bulk_are_encrypted_individually():
     task = TaskFactory()
     rows = CompletionFactory.build_batch(3, task=task, organization=task.organization, task_version=task.version)
     for number, row in enumerate(rows):
@@ -150,7 +150,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("use", REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_know_the_row_is_refused(completion, use):
+def test_an_expression_without_its_row_is_refused(completion, use):
     with pytest.raises(TypeError, match="encrypted"), transaction.atomic():
         use()
     assert Completion.objects.get().prompt == PROMPT

@@ -9,7 +9,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 STORAGE = "select attstorage from pg_attribute where attrelid = %s::regclass and attname = %s"
 
 
-def test_every_encrypted_column_is_stored_as_it_is():
+def test_every_encrypted_column_is_stored_uncompressed():
     storage_by_column = {}
     for name, field in reencryption.columns().items():
         with connection.cursor() as cursor:

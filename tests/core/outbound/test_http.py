@@ -70,7 +70,7 @@ def drip(data, server_stopped, pause=0.05):
 # --- what is sent ----------------------------------------------------------------------------------------------------
 
 
-def test_a_request_arrives_as_given_and_the_answer_comes_back_whole(serve, engine):
+def test_request_and_response_arrive_unchanged(serve, engine):
     server = serve(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nX-A:  two \r\nContent-Length: 5\r\n\r\nhello")
     response = engine.fetch(ask(server, headers=[("X-Autotune-Attempt", "1")], body=b'{"a":"\x00\xff"}'))
     assert (response.status, response.body) == (200, b"hello")
@@ -125,7 +125,7 @@ def test_a_header_cannot_break_the_framing(serve, engine, header):
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_says_nothing_is_a_timeout(serve, engine):
+def test_a_silent_server_is_a_timeout(serve, engine):
     server = serve(lambda connection, request: None)
     error = failure(engine, ask(server))
     assert (error.code, error.retryable) == ("timeout", True)
@@ -134,7 +134,7 @@ def test_a_server_that_says_nothing_is_a_timeout(serve, engine):
 
 
 @pytest.mark.parametrize("part", ["status line", "headers", "body"])
-def test_dripping_octets_do_not_extend_the_time(serve, engine, part):
+def test_a_slow_trickle_does_not_extend_the_timeout(serve, engine, part):
     ahead = {
         "status line": b"",
         "headers": b"HTTP/1.1 200 OK\r\n",
@@ -211,7 +211,7 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n{}", "content_encoding_refused"),
     ],
 )  # fmt: skip
-def test_an_answer_beyond_the_rules_is_refused(serve, engine, answer, code):
+def test_an_invalid_or_oversized_response_is_refused(serve, engine, answer, code):
     error = failure(engine, ask(serve(answer), max_body=1 << 20, timeout_ms=2_000))
     assert error.code == code
     assert error.retryable is (code == "malformed_answer")
@@ -308,7 +308,7 @@ def test_a_broken_connection_may_be_tried_again(serve, engine, answer):
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0"])
-def test_a_host_that_leads_inside_is_refused_before_a_packet_leaves(serve, host):
+def test_a_host_that_resolves_to_a_private_address_is_refused_before_connecting(serve, host):
     server = serve(OK)
     for allow in ("", "127.0.0.1/32:1", "10.0.0.0/8"):
         engine = Engine(allow=parse_allow(allow))
@@ -355,7 +355,7 @@ def test_c20_each_kind_of_call_has_an_allowance_and_connections_of_its_own(serve
     assert server.connections == 1
 
 
-def test_c37_the_refusal_does_not_tell_where_a_name_leads(serve, caplog):
+def test_c37_the_refusal_does_not_reveal_the_resolved_address(serve, caplog):
     server = serve(OK)
     engine = Engine(allow=())
     error = failure(engine, OutboundRequest("GET", f"https://localhost:{server.port}/", timeout_ms=2_000))
@@ -370,14 +370,14 @@ def test_c37_the_refusal_does_not_tell_where_a_name_leads(serve, caplog):
 # --- many at once ----------------------------------------------------------------------------------------------------
 
 
-def test_connections_are_used_again(serve, engine):
+def test_connections_are_reused(serve, engine):
     server = serve(OK)
     for _ in range(5):
         engine.fetch(ask(server))
     assert (server.connections, len(server.requests)) == (1, 5)
 
 
-def test_a_server_that_closes_after_each_answer_is_no_trouble(serve, engine):
+def test_a_server_may_close_after_each_response(serve, engine):
     server = serve(lambda connection, request: connection.sendall(OK) or "close")
     assert [engine.fetch(ask(server)).status for _ in range(5)] == [200] * 5
     assert server.connections == 5
@@ -401,7 +401,7 @@ def test_many_exchanges_run_at_once_and_each_keeps_its_own_answer(serve, engine)
     assert {tag: int(result.body) for tag, result in got.items()} == {number: number for number in range(64)}
 
 
-def test_a_slow_exchange_holds_nobody_back(serve, engine):
+def test_a_slow_exchange_does_not_delay_others(serve, engine):
     slow, quick = serve(lambda connection, request: None), serve(OK)
     engine.submit(ask(slow), "slow")
     assert engine.fetch(ask(quick)).status == 200
@@ -412,7 +412,7 @@ def test_a_slow_exchange_holds_nobody_back(serve, engine):
     assert engine.poll(0.0) == []
 
 
-def test_poll_gives_up_at_its_own_time(serve, engine):
+def test_poll_returns_at_its_own_timeout(serve, engine):
     engine.submit(ask(serve(lambda connection, request: None), timeout_ms=5_000), 1)
     started = time.monotonic()
     assert engine.poll(0.1) == []
@@ -420,7 +420,7 @@ def test_poll_gives_up_at_its_own_time(serve, engine):
     assert engine.in_flight == 1
 
 
-def test_a_caller_that_gives_up_leaves_nothing_behind(serve, engine):
+def test_a_caller_that_stops_waiting_leaves_no_handle(serve, engine):
     engine.submit(ask(serve(lambda connection, request: None), timeout_ms=5_000), "dropped")
     engine.submit(OutboundRequest("GET", ""), "refused at once")
     engine.abandon()
@@ -489,7 +489,7 @@ def test_a_self_signed_certificate_is_refused_before_the_request(tls):
 @pytest.mark.parametrize(
     "options", [{"addresses": (), "names": ("other.example",)}, {"days": (-3, -1)}], ids=["wrong name", "expired"]
 )
-def test_a_certificate_that_does_not_hold_is_refused(tls, tmp_path, options):
+def test_an_invalid_certificate_is_refused(tls, tmp_path, options):
     engine, server, _ = tls(Certificate(tmp_path, **options))
     assert failure(engine, ask_tls(server)).code == "tls_failed"
     assert server.requests == []
@@ -517,7 +517,7 @@ def test_a_pin_is_checked_beside_the_certificate(tls):
     assert len(server.requests) == 2
 
 
-def test_a_connection_is_used_again_under_the_same_pins_alone(tls):
+def test_a_connection_is_reused_only_under_the_same_pins(tls):
     engine, server, certificate = tls()
     wrong = "sha256//" + base64.b64encode(bytes(32)).decode()
     assert [engine.fetch(ask_tls(server, pins=(certificate.pin,))).status for _ in range(3)] == [200] * 3
