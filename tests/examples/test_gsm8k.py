@@ -100,7 +100,7 @@ def faults(world):
     return check.faults(world.answers, world.completions, world.scores, world.logged)
 
 
-def test_where_all_agree_there_is_no_fault(world):
+def test_consistent_data_has_no_fault(world):
     assert faults(world) == []
 
 
@@ -114,7 +114,7 @@ def test_a_completion_with_two_scores_is_a_fault(world):
     assert faults(world) == ["comp_a has 2 scores"]
 
 
-def test_a_judged_item_that_the_server_lacks_is_a_fault(world):
+def test_a_judged_item_missing_from_the_server_is_a_fault(world):
     world.logged["comp_c"] = 1.0
     assert faults(world) == ["the grader judged comp_c, which the server does not list"]
 
