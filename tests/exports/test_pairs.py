@@ -66,7 +66,7 @@ def test_equal_rewards_and_a_single_answer_make_no_pair(task):
         assert selection.count(Completion.objects.all(), Choice(strategy=strategy)) == 0
 
 
-def test_the_least_difference_is_included_as_it_was_meant(task):
+def test_the_minimum_difference_is_inclusive(task):
     answers(task, 0.1, 0.3, 0.6)
     assert rewards_of_only_prompt(task, strategy="all", min_score_delta=0.2) == [(0.6, 0.3), (0.6, 0.1), (0.3, 0.1)]
     assert rewards_of_only_prompt(task, strategy="all", min_score_delta=0.3) == [(0.6, 0.3), (0.6, 0.1)]
@@ -74,7 +74,7 @@ def test_the_least_difference_is_included_as_it_was_meant(task):
     assert rewards_of_only_prompt(task, strategy="all", min_score_delta=1.0) == []
 
 
-def test_zero_against_one_is_a_difference_of_one(task):
+def test_zero_and_one_differ_by_one(task):
     answers(task, 0.0, 1.0)
     assert rewards_of_only_prompt(task, min_score_delta=1.0) == [(1.0, 0.0)]
 
@@ -88,13 +88,13 @@ def test_answers_that_say_the_same_are_one_with_the_newest_reward(task):
     assert (UUID(bytes=pair.chosen), pair.rejected_score) == (other.pk, 0.2)
 
 
-def test_a_prompt_of_messages_is_another_than_its_last_text(task):
+def test_a_conversation_is_a_different_prompt_from_its_last_message(task):
     answered(task, "p", "a", 0.9)
     answered(task, "p", "b", 0.1, messages=[{"role": "user", "content": "p"}])
     assert of(task) == {}
 
 
-def test_what_has_no_final_reward_no_digest_or_no_text_is_in_no_pair(task):
+def test_completions_without_reward_digest_or_text_are_in_no_pair(task):
     answered(task, "p", "a", 0.9)
     CompletionFactory(task=task, prompt="p", response="unscored")
     rewarded(CompletionFactory(task=task, prompt="p", response="no digest yet"), 0.1)
@@ -161,7 +161,7 @@ def slowly(rows, gap, strategy):
 
 
 @pytest.mark.parametrize("strategy", ["best_worst", "all"])
-def test_they_are_those_of_the_definition(task, strategy):
+def test_pairs_match_the_definition(task, strategy):
     draw = random.Random(5)
     rows = []
     for _ in range(300):

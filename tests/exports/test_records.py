@@ -210,14 +210,14 @@ def test_dimensions_without_any_are_an_empty_object(api, task):
     assert records(api, "?dimensions=true")[0]["dimensions"] == {}
 
 
-def test_more_dimensions_than_a_row_can_bear_are_refused(api, task, monkeypatch):
+def test_too_many_dimensions_for_a_row_are_refused(api, task, monkeypatch):
     monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
     scored(task, dimensions=[{"name": name, "value": 1, "weight": 1} for name in ("a", "b")])
     response = api.get("/scores/export?dimensions=true")
     assert (response.status_code, response.json()["errors"][0]["pointer"]) == (400, "?dimensions")
 
 
-def test_after_a_rescore_the_record_tells_the_newest_score(api, task):
+def test_after_a_rescore_the_record_has_the_newest_score(api, task):
     old = scored(task, 0.1)
     newer = GraderVersion.objects.create(grader=old.grader, label="2.0.0")
     ScoreFactory(run__completion=old.completion, grader_version=newer, value=0.9, reward=False)
@@ -287,7 +287,7 @@ def test_a_row_erased_during_the_export_is_left_out(api, task, monkeypatch):
     assert scores == [0.0, 0.1, 0.3]
 
 
-def test_messages_are_told_by_the_prompt_that_is_stored(api, task):
+def test_records_have_the_stored_prompt_of_messages(api, task):
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "the question"}]
     scored(task, run__completion__messages=messages, run__completion__prompt="the question")
     assert records(api)[0]["prompt"] == "the question"
@@ -320,7 +320,7 @@ def test_nothing_to_export_is_an_empty_file(api):
         ("limit=10", "?limit", ""),
     ],
 )
-def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
+def test_an_unsupported_value_is_refused_by_name(api, query, pointer, named):
     response = api.get(f"/scores/export?{query}")
     assert response.status_code == 400
     (error,) = response.json()["errors"]
@@ -378,14 +378,14 @@ def test_without_a_key_there_is_no_export(api):
     assert api.get("/scores/export").status_code == 401
 
 
-def test_who_owns_a_grader_elsewhere_does_not_get_the_texts(api_for):
+def test_a_grader_owner_of_another_organization_does_not_get_the_texts(api_for):
     owner = api_for(role="organization_admin")
     mine = GraderFactory(organization=owner.organization, created_by=UserFactory(), visibility="listed")
     scored(TaskFactory(organization=OrganizationFactory(), graders=[mine]))
     assert text(owner.get(f"/scores/export?per=grader&graderId={public('grader', mine)}")) == b""
 
 
-def test_head_tells_the_headers_without_the_work(api, task, django_assert_max_num_queries):
+def test_head_returns_the_headers_without_reading_rows(api, task, django_assert_max_num_queries):
     scored(task)
     with django_assert_max_num_queries(4 + 11):  # the event is the first of its chain, whose key is made
         response = api.call("HEAD", "/scores/export?format=parquet")

@@ -56,7 +56,7 @@ def test_the_vectors_of_the_specification():
     assert tfrecord.integers(1, -1).hex() == "1a0d0a0b01ffffffffffffffffff01"
 
 
-def test_it_reads_back_as_what_was_put_in():
+def test_it_reads_back_unchanged():
     first, second = tfrecords.examples(b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())))
     assert first == {
         "prompt": ["2 + 2? 😀".encode()],
@@ -83,12 +83,12 @@ def test_it_reads_back_as_what_was_put_in():
     }
 
 
-def test_it_is_octet_for_octet_what_it_was():
+def test_the_file_is_identical_to_the_golden_file():
     assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], Facts())) == GOLDEN.read_bytes()
 
 
 @pytest.mark.parametrize("index", [0, 9, 20, -3])
-def test_the_reader_sees_a_changed_octet(index):
+def test_the_reader_detects_a_changed_byte(index):
     octets = bytearray(GOLDEN.read_bytes())
     octets[index] ^= 1
     with pytest.raises((AssertionError, struct.error)):

@@ -20,7 +20,7 @@ def shown(api, export):
     return api.get(f"/exports/{export.public_id}").json()["export"]
 
 
-def test_a_job_is_answered_at_once_and_then_made(api, task, scored, ask, run, storage):
+def test_a_job_is_accepted_at_once_and_then_written(api, task, scored, ask, run, storage):
     completions = scored(5)
     export = ask(taskId=public("task", task))
     first = shown(api, export)
@@ -47,7 +47,7 @@ def test_a_job_is_answered_at_once_and_then_made(api, task, scored, ask, run, st
     assert sidecar == last["metadata"]
 
 
-def test_what_is_stored_can_be_read_by_nobody_who_has_the_disk(scored, ask, run, storage):
+def test_stored_files_are_encrypted_and_private(scored, ask, run, storage):
     scored(3)
     run(ask())
     paths = files_in(storage)
@@ -121,7 +121,7 @@ def test_json_is_one_file_however_small_the_parts(api, scored, ask, run, setting
     assert len(content["records"]) == content["metadata"]["totalRecords"] == 3
 
 
-def test_more_than_json_holds_fails_and_says_what_to_do(api, scored, ask, run, monkeypatch):
+def test_too_many_rows_for_json_fail_with_advice(api, scored, ask, run, monkeypatch):
     monkeypatch.setattr("exports.formats.json.MAX_RECORDS", 2)
     scored(3)
     export = run(ask(format="json"))
@@ -131,7 +131,7 @@ def test_more_than_json_holds_fails_and_says_what_to_do(api, scored, ask, run, m
 
 
 @pytest.mark.parametrize("member", ["dimensions", "dimensionColumns"])
-def test_more_dimensions_than_a_row_can_bear_are_found_by_the_job(api, task, ask, run, monkeypatch, member):
+def test_the_job_refuses_too_many_dimensions(api, task, ask, run, monkeypatch, member):
     """Who asks does not wait until all scores were looked at."""
     monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
     dimensions = [{"name": name, "value": 1, "weight": 1} for name in ("a", "b")]
@@ -158,7 +158,7 @@ def test_an_empty_selection_is_an_empty_file(api, ask, run, format):
         assert content == b""
 
 
-def test_errors_of_the_query_are_told_before_anything_is_made(api, task):
+def test_query_errors_are_reported_before_anything_is_stored(api, task):
     for body, pointer, code in (
         ({"format": "csv"}, "/format", "invalid_choice"),
         ({"layout": "records", "threshold": 0.5}, "/threshold", "does_not_fit"),
@@ -185,7 +185,7 @@ def test_the_same_request_with_its_key_is_one_export(api, scored):
     assert Export.objects.count() == 1
 
 
-def test_an_organization_may_have_so_many_that_are_not_over(api, api_for, ask, settings):
+def test_an_organization_has_a_limit_of_unfinished_exports(api, api_for, ask, settings):
     settings.EXPORTS_WAITING = 2
     ask()
     cancelled = ask()
@@ -214,7 +214,7 @@ def test_a_list_costs_few_queries(api, ask, django_assert_max_num_queries):
         assert len(api.get("/exports").json()["exports"]) == 8
 
 
-def test_those_who_listen_are_told_when_it_is_over(api, scored, ask, run, django_capture_on_commit_callbacks):
+def test_webhooks_report_the_end_of_an_export(api, scored, ask, run, django_capture_on_commit_callbacks):
     WebhookFactory(organization=api.organization, events=["export.completed"])
     WebhookFactory(organization=OrganizationFactory(), events=["export.completed"])
     scored(2)
@@ -229,7 +229,7 @@ def test_those_who_listen_are_told_when_it_is_over(api, scored, ask, run, django
     }
 
 
-def test_the_layouts_filters_hold(api, task, scored, ask, run):
+def test_the_filters_of_the_layout_apply(api, task, scored, ask, run):
     scored(4)
     other = TaskFactory(organization=api.organization)
     ScoreFactory(run__completion__task=other, value=0.3)
@@ -251,7 +251,7 @@ def test_the_layouts_filters_hold(api, task, scored, ask, run):
         {"layout": "verl"},
     ],
 )
-def test_the_parts_of_each_layout_are_the_octets_of_the_stream(api, task, ask, run, query, settings):
+def test_the_parts_of_each_layout_equal_the_streamed_export(api, task, ask, run, query, settings):
     settings.EXPORT_PART_ROWS = 1
     for prompt in range(3):
         for n in range(3):

@@ -27,7 +27,7 @@ def in_thread(work):
     return thread
 
 
-def test_of_many_workers_each_export_has_one(ask):
+def test_each_export_is_claimed_by_one_worker(ask):
     exports = [ask() for _ in range(2)]
     taken, begin = [], threading.Barrier(8)
 
@@ -61,7 +61,7 @@ def test_many_workers_make_one_file_of_each_export(api, scored, ask, monkeypatch
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_an_erasure_that_is_not_committed_holds_back_the_part(api, scored, ask, monkeypatch):
+def test_a_part_waits_for_an_uncommitted_erasure(api, scored, ask, monkeypatch):
     """The part was read before the erasure began, and would be committed before it ends."""
     completions = scored(4)
     export = ask()
@@ -91,7 +91,7 @@ def test_an_erasure_that_is_not_committed_holds_back_the_part(api, scored, ask, 
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_that_is_being_committed_is_waited_for_by_the_erasure(scored, ask, monkeypatch):
+def test_an_erasure_waits_for_a_part_that_is_being_committed(scored, ask, monkeypatch):
     """The erasure then finds the part, and withdraws the export."""
     completions = scored(4)
     export = ask()

@@ -46,7 +46,7 @@ def content_ids(api, export):
     return [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
 
 
-def test_a_claim_is_one_workers_alone(ask):
+def test_a_claim_belongs_to_one_worker(ask):
     export = ask()
     first = claims.take()
     assert first == export
@@ -60,7 +60,7 @@ def test_a_claim_is_one_workers_alone(ask):
         claims.locked(first)
 
 
-def test_no_organization_takes_all_turns(ask, api_for, settings):
+def test_organizations_take_turns(ask, api_for, settings):
     settings.EXPORTS_RUNNING = 2
     mine = [ask() for _ in range(4)]
     other = ask(by=api_for(role="training_operator"))
@@ -72,7 +72,7 @@ def test_no_organization_takes_all_turns(ask, api_for, settings):
     ("place", "name", "after"),
     [(parts, "commit", 0), (parts, "commit", 1), (storing, "store", 1), (storing, "store", 3), (parts, "make", 2)],
 )
-def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storage, monkeypatch, place, name, after):
+def test_a_worker_that_dies_loses_at_most_its_part(api, scored, ask, run, storage, monkeypatch, place, name, after):
     completions = scored(5)
     export = ask()
     with monkeypatch.context() as patch:
@@ -96,7 +96,7 @@ def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storag
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_worker_that_comes_back_too_late_writes_nothing(api, scored, ask, run, storage, monkeypatch):
+def test_a_worker_whose_lease_expired_writes_nothing(api, scored, ask, run, storage, monkeypatch):
     completions = scored(5)
     export = ask()
     late = claim()
@@ -149,7 +149,7 @@ def test_cancelling_twice_and_too_late(api, ask, run):
     assert (answer.status_code, answer.json()["code"]) == (409, "export_over")
 
 
-def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, admin_client, monkeypatch):
+def test_cancelling_in_the_admin_skips_exports_that_ended_in_between(ask, run, admin_client, monkeypatch):
     over, open_ = ask(), ask()
     real = ending.cancel
 
@@ -168,7 +168,7 @@ def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, admin_
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_worker_that_is_told_to_end_gives_it_back(api, scored, ask, run, monkeypatch):
+def test_a_worker_that_is_stopped_returns_the_export(api, scored, ask, run, monkeypatch):
     completions = scored(5)
     export = ask()
     real = parts.commit
@@ -188,7 +188,7 @@ def test_a_worker_that_is_told_to_end_gives_it_back(api, scored, ask, run, monke
     assert content_ids(api, export) == [public("comp", completion) for completion in completions]
 
 
-def test_whoever_lost_the_right_meanwhile_gets_nothing(api, scored, ask, run):
+def test_an_owner_who_lost_the_right_gets_no_export(api, scored, ask, run):
     scored(1)
     left, demoted, revoked = ask(), ask(), ask()
     person = Membership.objects.get(user=api.user)
@@ -209,7 +209,7 @@ def test_whoever_lost_the_right_meanwhile_gets_nothing(api, scored, ask, run):
     assert {row.file_key for row in Export.objects.all()} == {None}
 
 
-def test_a_key_that_reads_less_than_its_person_does_no_more_in_a_job(api_for, task, api, run, ask):
+def test_a_job_has_the_limits_of_the_key_that_started_it(api_for, task, api, run, ask):
     """Both at the time it is asked for and when the key is gone."""
     role = Role.objects.create(
         name="own",
@@ -223,7 +223,7 @@ def test_a_key_that_reads_less_than_its_person_does_no_more_in_a_job(api_for, ta
     assert run(export).error_code == "forbidden"  # the person reads more widely than the key did
 
 
-def test_whoever_reads_less_widely_does_not_see_it(api_for, api, ask, run, operating):
+def test_readers_with_a_narrower_scope_do_not_see_it(api_for, api, ask, run, operating):
     admin = api_for(organization=operating, role="admin")
     colleague = api_for(organization=operating, role="training_operator")
     wide = run(ask(by=admin))
@@ -260,7 +260,7 @@ def test_dimensions_are_for_those_who_read_reasoning(api_for, api, scored, ask, 
     assert octets(download(narrow, mine))
 
 
-def test_what_does_not_exist_any_more_fails_with_its_reason(api, task, ask, run):
+def test_an_export_of_a_deleted_object_fails_with_the_reason(api, task, ask, run):
     export = ask(taskId=public("task", task))
     Export.objects.filter(pk=export.pk).update(query={"taskId": ids.encode("task", ids.new())})
     run(export)
@@ -276,7 +276,7 @@ def test_a_query_of_an_earlier_release_fails_with_its_reason(ask, run):
     assert (export.status, export.error_code) == ("failed", "unknown_field")
 
 
-def test_errors_of_our_own_are_tried_again_and_then_told(ask, run, scored, monkeypatch, caplog):
+def test_internal_errors_are_retried_and_then_reported(ask, run, scored, monkeypatch, caplog):
     scored(1)
     export = ask()
 
@@ -310,7 +310,7 @@ def test_a_damaged_file_key_fails_the_export_at_once(ask, run, scored):
     assert (run(export).status, export.error_code) == ("failed", "unreadable_text")
 
 
-def test_json_that_is_taken_up_again_is_one_file_still(scored, ask, run, monkeypatch):
+def test_resumed_json_is_still_one_file(scored, ask, run, monkeypatch):
     """Whatever was scored after its only part was noted."""
     scored(2)
     export = ask(format="json")
@@ -325,7 +325,7 @@ def test_json_that_is_taken_up_again_is_one_file_still(scored, ask, run, monkeyp
     assert [file.name for file in ExportFile.objects.filter(export=export, kind="data")] == ["records.json"]
 
 
-def test_an_export_that_kills_its_workers_ends(ask, run):
+def test_an_export_that_kills_its_workers_fails(ask, run):
     export = ask()
     for _ in range(running.MOST_FAILURES):
         claim()
@@ -334,7 +334,7 @@ def test_an_export_that_kills_its_workers_ends(ask, run):
     assert (export.status, export.error_code) == ("failed", "worker_lost")
 
 
-def test_a_storage_that_is_away_is_waited_for(api, scored, ask, run, storage, settings):
+def test_an_export_waits_for_an_unavailable_storage(api, scored, ask, run, storage, settings):
     scored(1)
     export = ask()
     storage.parent.mkdir(exist_ok=True)
@@ -347,7 +347,7 @@ def test_a_storage_that_is_away_is_waited_for(api, scored, ask, run, storage, se
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_database_that_goes_away_costs_no_failure_and_no_file(api, scored, ask, run, storage, monkeypatch):
+def test_a_database_outage_causes_no_failure_and_loses_no_file(api, scored, ask, run, storage, monkeypatch):
     """Also where the commit went well, and only its answer was lost."""
     completions = scored(5)
     export = ask()
@@ -367,7 +367,7 @@ def test_a_database_that_goes_away_costs_no_failure_and_no_file(api, scored, ask
     assert content_ids(api, export) == [public("comp", completion) for completion in completions]
 
 
-def test_expired_files_go(api, scored, ask, run, storage, settings, django_capture_on_commit_callbacks):
+def test_expired_files_are_deleted(api, scored, ask, run, storage, settings, django_capture_on_commit_callbacks):
     scored(1)
     export, kept = run(ask()), run(ask())
     assert export.expires_at - export.completed_at == timedelta(days=settings.EXPORT_DAYS)
@@ -381,7 +381,7 @@ def test_expired_files_go(api, scored, ask, run, storage, settings, django_captu
     assert octets(download(api, kept))
 
 
-def test_what_nobody_owns_is_cleaned_up(api, scored, ask, run, storage):
+def test_orphaned_files_are_deleted(api, scored, ask, run, storage):
     scored(1)
     done = run(ask())
     stray = storing.store(done.pk, ids.new(), bytes(32), [b"of a worker that died"])
@@ -409,7 +409,7 @@ def erase(django_capture_on_commit_callbacks):
     return now
 
 
-def test_an_erased_text_withdraws_what_holds_it(api, scored, ask, run, storage, erase):
+def test_erasing_a_text_withdraws_exports_that_contain_it(api, scored, ask, run, storage, erase):
     from autotune.access.models import AuditEvent
 
     completions = scored(3)
@@ -425,7 +425,7 @@ def test_an_erased_text_withdraws_what_holds_it(api, scored, ask, run, storage, 
     assert content_ids(api, again) == [public("comp", completions[0]), public("comp", completions[2])]
 
 
-def test_a_deleted_score_withdraws_what_tells_it(scored, ask, run, django_capture_on_commit_callbacks):
+def test_deleting_a_score_withdraws_exports_that_contain_it(scored, ask, run, django_capture_on_commit_callbacks):
     completions = scored(3)
     export = run(ask())
     with django_capture_on_commit_callbacks(execute=True):
@@ -434,7 +434,7 @@ def test_a_deleted_score_withdraws_what_tells_it(scored, ask, run, django_captur
     assert (export.status, export.file_key) == ("withdrawn", None)
 
 
-def test_what_does_not_hold_it_stays(api, scored, ask, run, erase, api_for):
+def test_exports_without_the_text_stay(api, scored, ask, run, erase, api_for):
     other_task = TaskFactory(organization=api.organization)
     elsewhere = scored(1, task=other_task)
     completions = scored(3)
@@ -448,7 +448,7 @@ def test_what_does_not_hold_it_stays(api, scored, ask, run, erase, api_for):
         assert export.status == "completed"
 
 
-def test_an_export_of_all_is_withdrawn_for_anybodys_text(api_for, operating, scored, ask, run, erase):
+def test_an_export_of_all_organizations_is_withdrawn_for_any_text(api_for, operating, scored, ask, run, erase):
     foreign = scored(1, task=TaskFactory(organization=OrganizationFactory()))
     export = run(ask(by=api_for(organization=operating, role="admin")))
     assert export.rows == 1
@@ -458,7 +458,7 @@ def test_an_export_of_all_is_withdrawn_for_anybodys_text(api_for, operating, sco
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_completion_deleted_in_a_part_that_is_being_made_is_not_in_it(api, scored, ask, run, monkeypatch):
+def test_a_completion_deleted_while_its_part_is_written_is_not_in_it(api, scored, ask, run, monkeypatch):
     """Retention of scores leaves no row behind that could say when its text went."""
     completions = scored(5)
     export = ask()
@@ -479,7 +479,7 @@ def test_a_completion_deleted_in_a_part_that_is_being_made_is_not_in_it(api, sco
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_text_erased_in_a_part_that_is_being_made_is_not_in_it(api, scored, ask, run, erase, storage, monkeypatch):
+def test_a_text_erased_while_its_part_is_written_is_not_in_it(api, scored, ask, run, erase, storage, monkeypatch):
     """It was read, and the file written; then it was erased, before the part counted."""
     completions = scored(5)
     export = ask()
@@ -541,7 +541,7 @@ def test_a_text_erased_from_a_finished_part_withdraws_a_running_export(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_of_which_nothing_is_left_has_no_file(api, scored, ask, run, monkeypatch):
+def test_an_empty_part_has_no_file(api, scored, ask, run, monkeypatch):
     completions = scored(6)
     export = ask()
     real = parts.make
