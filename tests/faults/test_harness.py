@@ -73,7 +73,7 @@ def book_of(fake):
     return book
 
 
-def test_a_good_run_has_nothing_to_find(score):
+def test_a_correct_run_has_no_findings(score):
     findings = score()
     assert findings.ok, findings
     assert (findings.submitted, findings.completions, findings.scores, findings.calls) == (COUNT,) * 4
@@ -194,7 +194,7 @@ def test_a_call_beyond_the_leases_is_found(score):
 
 
 @pytest.mark.parametrize(("lost_s", "idle"), [(0, False), (40, True)], ids=["held", "abandoned"])
-def test_a_run_whose_worker_died_long_ago_is_seen_to_idle(database, expected, lost_s, idle):
+def test_a_run_of_a_dead_worker_is_reported_as_idle(database, expected, lost_s, idle):
     lease = database_now() + timedelta(seconds=15 - lost_s)
     WorkflowRun.objects.filter(pk=a_run().pk).update(status="running", attempt=1, leased_until=lease)
     watch = Watch(database)
@@ -202,7 +202,7 @@ def test_a_run_whose_worker_died_long_ago_is_seen_to_idle(database, expected, lo
     assert (watch.longest_idle_s > 20) is idle
 
 
-def test_a_queue_that_nobody_serves_is_seen_to_stand(database, expected):
+def test_an_unserved_queue_is_reported_as_stalled(database, expected):
     watch = Watch(database)
     watch.step()
     watch._moved_at -= 30

@@ -83,7 +83,7 @@ def octets(task, members):
 
 
 @pytest.mark.parametrize(("members", "pointer", "code"), CASES)
-def test_what_is_no_right_completion_is_refused_by_its_place_and_harms_no_other(api, task, members, pointer, code):
+def test_an_invalid_completion_is_refused_with_its_pointer_and_affects_no_other(api, task, members, pointer, code):
     bad, good = octets(task, members), json.dumps(item(task)).encode()
     assert problems(api.post("/completions", raw=bad)) == [(pointer, code)]
     batch = b'{"completions": [%b, %b]}' % (good, bad)
@@ -98,7 +98,7 @@ def test_what_is_no_right_completion_is_refused_by_its_place_and_harms_no_other(
     assert rows() == (1, 1)
 
 
-def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, task):
+def test_a12_every_kind_of_fault_in_one_batch_is_reported_by_its_item(api, task):
     good = json.dumps(item(task)).encode()
     bad = [octets(task, members) for members, *_ in (FRAGMENTS[row][0] for row in ("A02", "A03", "A05", "A06", "A19"))]
     batch = b'{"completions": [%b, %b, null, 1, %b]}' % (good, b", ".join(bad), good)
@@ -125,18 +125,18 @@ def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, ta
     ],
     ids=lambda raw: raw[:40].decode(),
 )  # fmt: skip
-def test_a12_a_fault_outside_the_items_refuses_the_batch_whatever_partial_says(api, raw):
+def test_a12_a_fault_outside_the_items_refuses_the_batch_even_if_partial(api, raw):
     assert len(problems(api.post("/completions/batch?partial=true", raw=raw))) == 1
 
 
 @pytest.mark.parametrize("member", ["prompt", "response"])
-def test_a09_a_text_of_a_mebibyte_and_an_octet_is_refused_by_its_name(api, task, member):
+def test_a09_a_text_one_byte_over_a_mebibyte_is_refused_by_its_name(api, task, member):
     for text in ("x" * (2**20 + 1), "é" * (2**19) + "x", "😀" * 2**18 + "x"):
         assert problems(api.post("/completions", item(task, **{member: text}))) == [(f"/{member}", "too_long")]
     assert rows() == (0, 0)
 
 
-def test_a20_what_is_no_id_is_refused_as_one(api, task):
+def test_a20_an_invalid_id_is_refused(api, task):
     right = public("task", task)
     for value in ([right], {"id": right}, True, 1.0, 10**15, -1, None):
         assert problems(api.post("/completions", item(task, taskId=value))) == [("/taskId", "malformed_id")], value
@@ -155,7 +155,7 @@ def test_a20_what_is_no_id_is_refused_as_one(api, task):
     assert rows() == (0, 0)
 
 
-def test_a22_odd_text_comes_back_octet_for_octet(api, task):
+def test_a22_unusual_text_is_returned_byte_for_byte(api, task):
     odd = [
         "\u202eevil\u2066",
         "e" + "\u0301" * 1_000,

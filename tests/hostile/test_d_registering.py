@@ -46,7 +46,7 @@ def makers(api):
     }
 
 
-def test_d18_an_odd_name_is_text_and_comes_back_as_it_was(makers):
+def test_d18_an_unusual_name_is_text_and_returned_unchanged(makers):
     for what, make in makers.items():
         for name in ODD_NAMES:
             answer = make(f"{name} {what.split(chr(39))[0]} {len(what)}")
@@ -55,7 +55,7 @@ def test_d18_an_odd_name_is_text_and_comes_back_as_it_was(makers):
             assert shown["name"].startswith(name)
 
 
-def test_d18_what_is_no_line_of_text_is_no_name(makers):
+def test_d18_a_name_must_be_one_line_of_text(makers):
     before = set(Task.objects.values_list("name", flat=True)), set(Grader.objects.values_list("name", flat=True))
     for what, make in makers.items():
         for name in NO_NAMES:
@@ -87,7 +87,7 @@ def test_d01_to_d07_no_hostile_address_is_registered_or_changed_to(api):
     assert (Grader.objects.get().endpoint, Webhook.objects.get().url) == (grader.endpoint, "https://h.example.org/")
 
 
-def test_d10_a_check_of_a_grader_shows_nothing_of_what_its_address_answered(api, settings):
+def test_d10_a_check_of_a_grader_reveals_nothing_of_the_response(api, settings):
     from autotune.core.outbound.addresses import parse_allow
     from tests.support.rawserver import raw_server
 
@@ -101,7 +101,7 @@ def test_d10_a_check_of_a_grader_shows_nothing_of_what_its_address_answered(api,
     assert not any(marker in answer.content for answer in answers)
 
 
-def test_d22_what_is_no_pin_is_refused(api):
+def test_d22_an_invalid_pin_is_refused(api):
     body = {"name": "x", "endpoint": "https://g.example.org", "capabilities": {"maxBatchSize": 1}}
     for pin in (
         "",

@@ -94,7 +94,7 @@ def count(watched, query):
         return connection.execute(query).fetchone()[0]
 
 
-def test_there_are_enough_of_them():
+def test_the_list_of_addresses_is_long_enough():
     assert len(set(SSRF)) == len(SSRF) >= 120
     assert len(PLANTED) >= 120
 
@@ -114,7 +114,7 @@ def test_d01_to_d06_none_can_be_registered(watched, what):
         assert {error.pointer for error in refused.value.errors} <= {"/endpoint", "/url"}, url
 
 
-def test_none_can_take_the_place_of_another(watched):
+def test_none_can_replace_an_existing_address(watched):
     client = watched.client
     webhook = next(iter(client.webhooks.list())).id
     for url in SSRF:
@@ -127,7 +127,7 @@ def test_none_can_take_the_place_of_another(watched):
             assert refused.value.status == 400, url
 
 
-def test_the_health_check_that_beat_asks_for_calls_none(watched):
+def test_the_scheduled_health_check_calls_none(watched):
     trace = watched.data / "health.trace"
     program = "import django; django.setup(); from graders.health import reports; print(reports.check_due())"
     done = subprocess.run(
@@ -139,7 +139,7 @@ def test_the_health_check_that_beat_asks_for_calls_none(watched):
     assert connects(trace) == {watched.control}
 
 
-def test_b32_none_is_called_by_health_score_or_webhook_although_it_stands_in_the_table(watched):
+def test_b32_none_is_called_by_health_score_or_webhook_even_if_it_is_stored(watched):
     good, *hostile = watched.graders
     for grader in hostile:
         assert not watched.client.graders.verify(grader).verified

@@ -21,7 +21,7 @@ def names_of(path):
     }
 
 
-def test_every_row_is_there_once():
+def test_every_row_is_listed_once():
     ids = [row for row, *_ in ROWS]
     assert [row for row, count in Counter(ids).items() if count > 1] == []
     assert Counter(row[0] for row in ids) == PARTS
@@ -40,7 +40,7 @@ def test_every_test_that_is_named_exists():
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests/hostile").glob("test_[a-h]_*.py")), ids=lambda path: path.stem)
-def test_a_test_that_bears_the_id_of_a_row_is_named_by_that_row(path):
+def test_a_test_with_the_id_of_a_row_is_named_by_that_row(path):
     shown = {row: tests for row, _, tests in ROWS}
     borne = [(row.upper(), name) for name in names_of(path) for row in re.findall(r"(?<=_)[a-h]\d\d(?=_)", name)]
     assert [(row, name) for row, name in borne if f"::{name}`" not in shown[row]] == []

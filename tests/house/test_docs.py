@@ -51,7 +51,7 @@ def dead_links(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_within_the_repository_leads_somewhere(page):
+def test_every_link_within_the_repository_has_a_target(page):
     assert list(dead_links(page)) == []
 
 
@@ -67,7 +67,7 @@ def git(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(
     git("rev-parse", "--is-shallow-repository").stdout.strip() != "false", reason="the history is not whole"
 )
-def test_commits_to_copy_exist_and_change_the_files_that_they_are_shown_with():
+def test_commits_to_copy_exist_and_change_the_named_files():
     commands = COMMIT.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert len(commands) > 10
     for commit, paths in commands:
@@ -160,7 +160,7 @@ def test_every_error_code_is_documented():
     assert {code: where for code, where in all_codes().items() if code not in documented} == {}
 
 
-def test_no_code_is_documented_that_nothing_gives():
+def test_every_documented_code_is_used():
     rows = re.findall(r"^\|((?: ?`[a-z0-9_]+`,?)+) \|", code_pages(), re.MULTILINE)
     named = {code for row in rows for code in re.findall(r"`([a-z0-9_]+)`", row)}
     assert len(named) > 90
@@ -209,7 +209,7 @@ def test_every_page_of_the_api_is_in_its_index():
     assert {page.name for page in index.parent.glob("*.md")} - linked - {index.name} == set()
 
 
-def test_every_call_has_its_place_on_one_page():
+def test_every_call_is_documented_on_one_page():
     rows = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`", API, re.MULTILINE)
     assert [call for call, count in Counter(rows).items() if count > 1] == []
 
