@@ -70,7 +70,7 @@ def test_a_bad_dimension_is_named(dimension, code, place):
     assert place in failure.message
 
 
-def test_a_bad_dimension_that_nobody_asked_for_does_no_harm():
+def test_an_invalid_dimension_that_was_not_requested_is_ignored():
     assert score(NONE, score=full(dimensions=7, reasoning=7)) == Verdict(0.5, 1.0)
 
 
@@ -98,7 +98,7 @@ def test_the_text_of_an_error_is_short_plain_and_holds_no_secret():
     assert message.endswith("…")
 
 
-def test_an_id_of_another_request_is_tried_once_more():
+def test_a_response_to_another_request_is_retried_once():
     failure = answers.parse_score(b'{"requestId":"r2","score":{"value":1,"confidence":1}}', "r1", "comp_1", ALL)
     assert (failure.code, failure.retryable, failure.limit) == ("wrong_request_id", True, 2)
 
@@ -107,7 +107,7 @@ def batch(scores, ids=("a", "b")):
     return answers.parse_batch(json.dumps({"requestId": "r1", "scores": scores}).encode(), "r1", ids, ALL)
 
 
-def test_items_of_a_batch_stand_alone():
+def test_items_of_a_batch_are_judged_independently():
     results = batch([{"completionId": "b", "score": full(value="1")}, {"completionId": "a", "score": full()}])
     assert results["a"] == Verdict(0.5, 1.0)
     assert results["b"].code == "wrong_type"
@@ -125,12 +125,12 @@ def test_items_of_a_batch_stand_alone():
         ([{"completionId": "a", "score": full()}, {"completionId": "a", "error": "x"}], "duplicate_item"),
     ],
 )
-def test_a_batch_that_cannot_be_matched_fails_whole(scores, code):
+def test_a_batch_that_cannot_be_matched_fails_entirely(scores, code):
     results = batch(scores)
     assert [results[item].code for item in ("a", "b")] == [code, code]
 
 
-def test_a_missing_item_is_asked_again():
+def test_a_missing_item_is_requested_again():
     assert batch([{"completionId": "a", "score": full()}])["b"] == answers._NOT_ANSWERED
     assert answers._NOT_ANSWERED.retryable
 

@@ -38,7 +38,7 @@ def callback(recorded_attempt, members, **headers):
     )
 
 
-def test_each_part_of_a_batch_is_taken_and_the_rest_stays_open():
+def test_each_part_of_a_batch_is_recorded_and_the_rest_stays_open():
     reply = callback(attempt(), {"scores": [{"completionId": "a", "score": GOOD}, {"completionId": "b", "score": {}}]})
     assert (reply.status, reply.code, reply.key_id_verified) == (200, "recorded", "key_1")
     assert reply.verdicts == {"a": Verdict(0.5, 1.0)}

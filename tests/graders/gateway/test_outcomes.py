@@ -123,7 +123,7 @@ def test_a_call_that_may_be_answered_later_may_be_answered_at_once():
         ({"members": ACCEPTED, "at": NOW - 301}, "stale_timestamp"),
     ],
 )
-def test_a_202_that_is_not_right_is_a_failure(options, code):
+def test_an_invalid_202_is_a_failure(options, code):
     call = later_call()
     failed = failure(call, answer(call, 202, **options))
     assert failed.code == code
@@ -133,7 +133,7 @@ def test_a_202_that_is_not_right_is_a_failure(options, code):
 # --- answers that are not believed -----------------------------------------------------------------------------------
 
 
-def test_an_answer_that_does_not_verify_is_tried_once_more():
+def test_a_response_that_does_not_verify_is_retried_once():
     call, other = score_call(), score_call()
     reflected = OutboundResponse(
         200,
@@ -202,7 +202,7 @@ def test_a_signed_refusal_is_final_and_carries_the_graders_text():
     assert "404" in failure(call, answer(call, 404, b"{}")).message
 
 
-def test_an_unsigned_refusal_is_tried_twice_more():
+def test_an_unsigned_refusal_is_retried_twice():
     call = score_call()
     for status in (400, 404, 410, 413, 451):
         outcome = failure(call, answer(call, status, b"<html>", signed=False, media="text/html"))
@@ -247,7 +247,7 @@ def test_a_401_to_the_previous_secret_is_repeated_with_the_current_one(status):
         (520, "grader_unavailable"),
     ],
 )
-def test_trouble_is_tried_again(status, code):
+def test_temporary_errors_are_retried(status, code):
     call = score_call()
     outcome = failure(call, answer(call, status, b"<html>", signed=False))
     assert (outcome.code, outcome.retryable, outcome.limit, outcome.retry_after_s) == (code, True, None, None)
@@ -297,7 +297,7 @@ def test_the_secret_is_redacted_from_what_the_grader_wrote():
 # --- health ----------------------------------------------------------------------------------------------------------
 
 
-def test_health_counts_only_when_signed():
+def test_an_unsigned_health_response_is_a_failure():
     call = requests.build_health(TARGET, now=NOW)
     body = b'{"status":"healthy","version":"2"}'
     outcome = interpret_health(call, TARGET, answer(call, members=body, now=NOW + 90), NOW)
