@@ -9,7 +9,7 @@ from graders.guards.state import Bucket
 
 
 @pytest.mark.parametrize(("rate", "holds"), [(1, 1), (6, 1), (60, 10), (600, 100), (10_000, 1_666)])
-def test_a_bucket_holds_what_comes_in_ten_seconds_and_at_least_one(rate, holds):
+def test_a_bucket_holds_ten_seconds_of_tokens_and_at_least_one(rate, holds):
     assert capacity(rate) == holds
 
 
@@ -23,14 +23,14 @@ def test_tokens_that_are_there_are_all_granted_at_once():
     assert take(Bucket(50.0, 0.0), 30, rate=600, now=0.0)[1:] == (30, None)
 
 
-def test_who_lacks_some_hears_when_it_is_worth_asking_again():
+def test_a_partial_grant_says_when_to_ask_again():
     _, taken, more_at = take(Bucket(4.0, 0.0), 30, rate=600, now=0.0)
     assert (taken, more_at) == (4, 1.0)
     _, taken, more_at = take(Bucket(0.0, 0.0), 3, rate=600, now=0.0)
     assert (taken, more_at) == (0, pytest.approx(0.3))
 
 
-def test_at_a_low_rate_the_next_one_is_worth_asking_for():
+def test_at_a_low_rate_one_token_is_worth_asking_for():
     assert take(Bucket(0.0, 0.0), 100, rate=6, now=0.0)[1:] == (0, 10.0)
 
 
@@ -41,11 +41,11 @@ def test_tokens_given_back_can_be_taken_again_and_never_overflow():
     assert give_back(None, 5, rate=600) is None
 
 
-def test_a_lower_rate_holds_at_once():
+def test_a_lower_rate_applies_at_once():
     assert take(Bucket(100.0, 0.0), 100, rate=60, now=0.0)[1] == 10
 
 
-def test_a_clock_that_goes_back_brings_no_tokens():
+def test_a_clock_that_moves_backwards_adds_no_tokens():
     bucket, _, _ = take(Bucket(0.0, 100.0), 5, rate=600, now=40.0)
     assert take(bucket, 5, rate=600, now=100.0)[1] == 0
 
@@ -69,7 +69,7 @@ def test_no_minute_has_more_than_the_rate_and_one_burst(rate, asks):
 
 
 @given(rate=st.integers(1, 2_000))
-def test_who_comes_back_when_told_has_the_whole_rate(rate):
+def test_asking_at_the_announced_times_uses_the_whole_rate(rate):
     bucket, now, taken = None, 0.0, 0
     while now < 600:
         bucket, more, more_at = take(bucket, 10_000, rate=rate, now=now)

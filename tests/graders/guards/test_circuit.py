@@ -38,14 +38,14 @@ def test_a_good_answer_ends_a_row():
     assert judge(judge(Circuit(), "bbbb"), "gbbbb").phase == "closed"
 
 
-def test_a_row_goes_on_from_one_holder_to_the_next():
+def test_failures_in_a_row_continue_across_holders():
     state = Circuit()
     for holder in "abcd":
         state = judge(state, "b", holder=holder, alone=False)
     assert judge(state, "b", holder="e", alone=False).phase == "open"
 
 
-def test_a_row_that_one_of_several_holders_saw_is_believed_after_a_second():
+def test_failures_in_a_row_seen_by_one_of_several_holders_count_after_a_second():
     """The good answers of the others may not have been told yet."""
     state = judge(Circuit(), "bbbbbb", alone=False)
     assert state.phase == "closed"
@@ -59,7 +59,7 @@ def test_half_of_twenty_calls_within_a_minute_open_it():
     assert judge(Circuit(), "gb" * 10).phase == "open"
 
 
-def test_fewer_than_twenty_calls_say_nothing_of_a_share():
+def test_fewer_than_twenty_calls_do_not_count_as_a_share():
     assert judge(Circuit(), "bbbbgbbbbgbbbbgbbbb").phase == "closed"
 
 
@@ -96,7 +96,7 @@ def test_after_the_wait_one_holder_probes():
     assert circuit.probe(state, "b", lease_s=LEASE_S, now=1_011.0).probe == "a"
 
 
-def test_the_probe_of_a_killed_holder_is_free_after_its_lease_although_it_was_asked_for_again():
+def test_the_probe_of_a_killed_holder_is_free_after_its_lease():
     state = circuit.probe(half_open(), "a", lease_s=LEASE_S, now=1_030.0)
     assert circuit.probe(state, "b", lease_s=LEASE_S, now=1_010.0 + LEASE_S).probe == "b"
 
@@ -113,7 +113,7 @@ def test_three_good_probes_in_a_row_close_it():
     assert judge(state, "g") == Circuit()
 
 
-def test_good_probes_count_on_with_the_next_holder():
+def test_good_probes_continue_to_count_with_the_next_holder():
     state = circuit.leave(judge(half_open(), "gg"), "a")
     state = circuit.probe(state, "b", lease_s=LEASE_S, now=1_012.0)
     assert judge(state, "g", holder="b") == Circuit()
@@ -125,7 +125,7 @@ def test_answers_to_others_than_the_probing_holder_do_not_count():
     assert judge(state, "bbb", holder="b") == state
 
 
-def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at_most():
+def test_a_failed_probe_doubles_the_wait_up_to_five_minutes():
     """B37: a hanging probe ends with its time-out, which is such a failure."""
     state, now, waits = open_circuit(), 1_000.0, []
     for _ in range(8):
@@ -137,7 +137,7 @@ def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at
     assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
 
 
-def test_once_closed_the_next_wait_is_a_short_one():
+def test_after_closing_the_next_wait_is_short_again():
     state = judge(half_open(), "b", now=1_010.0)
     assert state.wait_s == 20
     state = judge(circuit.probe(circuit.due(state, state.until), "a", lease_s=LEASE_S, now=state.until), "ggg")
@@ -151,5 +151,5 @@ def test_once_closed_the_next_wait_is_a_short_one():
         pytest.param(judge(half_open(), "b"), "The next trial call follows in 20 s", id="again"),
     ],
 )
-def test_the_reason_is_a_sentence_for_people(state, says):
+def test_the_reason_is_a_readable_sentence(state, says):
     assert says in circuit.reason(state)

@@ -39,20 +39,20 @@ def test_workers_share_the_calls_of_a_grader(worker):
     assert (worker_a.permit.others, worker_b.permit.others) == (1, 1)
 
 
-def test_a_worker_that_ends_leaves_its_share(worker):
+def test_a_worker_that_ends_frees_its_share(worker):
     worker_a, worker_b = worker("a"), worker("b")
     worker_a.guard.close()
     assert (worker_b.ask().slots, worker_b.permit.others) == (16, 0)
 
 
-def test_what_a_killed_worker_had_comes_back(worker, clock):
+def test_the_share_of_a_killed_worker_is_redistributed(worker, clock):
     worker("killed")
     other = worker("b")
     clock.passes(slots.LEASE_S)
     assert other.ask().slots == 16
 
 
-def test_calls_that_are_out_keep_their_slots_until_they_were_noted(worker):
+def test_open_calls_keep_their_slots_until_they_are_noted(worker):
     worker_a, worker_b = worker("a"), worker("b")
     numbers = [worker_a.guard.sent() for _ in range(16)]
     worker_a.ask()
@@ -62,14 +62,14 @@ def test_calls_that_are_out_keep_their_slots_until_they_were_noted(worker):
     assert worker_b.ask().slots == 8
 
 
-def test_without_a_rate_limit_all_is_granted_without_a_look(worker, clock, django_assert_num_queries):
+def test_without_a_rate_limit_everything_is_granted_without_a_query(worker, clock, django_assert_num_queries):
     worker_a = worker("a")
     with django_assert_num_queries(0):
         assert worker_a.guard.take(10_000, now=clock.now) == (10_000, None)
         worker_a.guard.give_back(10_000)
 
 
-def test_a_rate_limit_holds_for_all_workers(grader, worker, clock):
+def test_a_rate_limit_applies_to_all_workers(grader, worker, clock):
     Grader.objects.update(rate_per_minute=600)
     worker_a, worker_b = worker("a"), worker("b")
     clock.passes(60)
@@ -97,7 +97,7 @@ def test_five_failures_open_the_circuit_hold_the_grader_and_degrade_it(grader, w
     assert (change.current, "5 calls in a row failed" in change.reason) == ("degraded", True)
 
 
-def test_all_workers_hear_that_it_is_open(worker, clock):
+def test_all_workers_see_an_open_circuit(worker, clock):
     worker_a, worker_b = worker("a"), worker("b")
     fails(worker_a, 5)
     fails(worker_b, 1)
@@ -146,7 +146,7 @@ def test_a_probe_that_fails_doubles_the_wait(grader, worker, clock):
     assert grader.held_until == worker_a.permit.hold_until
 
 
-def test_the_probe_of_a_killed_worker_is_another_ones_after_the_longest_call(grader, worker, clock):
+def test_the_probe_of_a_killed_worker_passes_on_after_the_longest_call(grader, worker, clock):
     killed, worker_b = worker("killed"), worker("b")
     fails(killed, 5)
     fails(worker_b, 1)
@@ -158,7 +158,7 @@ def test_the_probe_of_a_killed_worker_is_another_ones_after_the_longest_call(gra
     assert worker_b.ask().probing
 
 
-def test_a_worker_that_has_nothing_to_send_leaves_the_probe(worker, clock):
+def test_a_worker_without_work_releases_the_probe(worker, clock):
     worker_a, worker_b = worker("a"), worker("b", want=0)
     fails(worker_a)
     clock.passes(10)
@@ -178,7 +178,7 @@ def test_answers_to_calls_from_before_it_opened_do_not_count_as_probes(worker, c
     assert worker_a.ask().probing
 
 
-def test_a_failing_fifth_of_calls_never_opens_it_however_its_answers_come(grader, worker, clock):
+def test_a_fifth_of_failing_calls_never_opens_it_in_any_order(grader, worker, clock):
     """B36: the bad ones fail at once and overtake the good ones; three workers, sixteen calls out."""
     workers = [worker(name) for name in "abc"]
     for sender in workers * 2:
@@ -196,7 +196,7 @@ def test_a_failing_fifth_of_calls_never_opens_it_however_its_answers_come(grader
     assert row(grader)[0] == GraderStatus.ACTIVE
 
 
-def test_good_answers_cost_a_round_trip_once_a_second(grader, worker, clock, django_assert_num_queries):
+def test_good_results_cost_one_round_trip_a_second(grader, worker, clock, django_assert_num_queries):
     worker_a = worker("a")
     worker_a.calls("g")
     with django_assert_num_queries(0):
@@ -208,7 +208,7 @@ def test_good_answers_cost_a_round_trip_once_a_second(grader, worker, clock, dja
     assert sum(span[1] for span in worker_a.guard._seen.window) == 2 + 9 * 64
 
 
-def test_a_batch_that_timed_out_makes_batches_smaller_for_all(worker):
+def test_a_batch_timeout_makes_batches_smaller_for_all_workers(worker):
     worker_a, worker_b = worker("a"), worker("b")
     assert worker_a.calls("b", items=100, shrink=True).batch == 50
     assert worker_b.ask().batch == 50
@@ -221,7 +221,7 @@ def test_batches_grow_back(worker):
 
 
 class TestWhenWhoChangedTheCircuitDiedBeforeItSaidSo:
-    def test_an_open_one_is_said_by_the_next_that_looks(self, grader, worker, clock):
+    def test_the_next_check_writes_an_open_circuit_to_the_row(self, grader, worker, clock):
         worker_a, worker_b = worker("a"), worker("b", want=0)
         fails(worker_a)
         Grader.objects.update(troubles=[], held_until=None, held_reason="", status=GraderStatus.ACTIVE)
@@ -229,14 +229,14 @@ class TestWhenWhoChangedTheCircuitDiedBeforeItSaidSo:
         until = clock.now + timedelta(seconds=10)
         assert row(grader) == (GraderStatus.DEGRADED, [Trouble.CIRCUIT], until, pauses.CIRCUIT_OPEN)
 
-    def test_and_a_closed_one_too(self, grader, worker):
+    def test_the_next_check_writes_a_closed_circuit_to_the_row(self, grader, worker):
         worker_a = worker("a")
         Grader.objects.update(troubles=[Trouble.CIRCUIT], status=GraderStatus.DEGRADED)
         worker_a.ask()
         assert row(grader)[:2] == (GraderStatus.ACTIVE, [])
 
 
-def test_the_row_is_told_once_however_old_the_one_is_that_a_drain_has(worker, clock):
+def test_the_row_is_written_once_even_for_a_drain_with_an_old_copy(worker, clock):
     worker_a = worker("a")
     fails(worker_a)
     clock.passes(10)
@@ -258,7 +258,7 @@ def test_a_grader_with_another_trouble_stays_degraded_when_the_circuit_closes(gr
     assert row(grader)[:2] == (GraderStatus.DEGRADED, [Trouble.HEALTH])
 
 
-def test_a_state_that_nobody_touched_for_long_says_nothing(worker, clock):
+def test_a_state_unused_for_long_is_ignored(worker, clock):
     worker_a = worker("a")
     worker_a.calls("b", items=100, shrink=True)
     worker_a.guard.close()
@@ -266,7 +266,7 @@ def test_a_state_that_nobody_touched_for_long_says_nothing(worker, clock):
     assert worker("b").permit.batch == 100
 
 
-def test_what_is_left_to_tell_is_told_at_the_end(grader, worker, clock):
+def test_closing_a_guard_writes_the_remaining_results(grader, worker, clock):
     worker_a = worker("a")
     worker_a.calls("g")
     late = [worker_a.guard.sent() for _ in range(6)]

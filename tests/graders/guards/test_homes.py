@@ -32,12 +32,12 @@ def test_a_state_is_read_as_it_was_written(state):
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff", b'{"at": "now"}', b'{"at": 1000, "circuit": 3}'])
-def test_what_is_not_a_state_says_nothing(text):
+def test_an_invalid_state_is_ignored(text):
     assert decode(text, 1_001.0) is NOTHING
 
 
 @pytest.mark.parametrize("row", [{}, [], None, {"at": 1_000, "holders": []}], ids=str)
-def test_a_row_that_is_not_a_state_says_nothing(row):
+def test_an_invalid_row_is_ignored(row):
     assert from_row(row, 1_001.0) == NOTHING
 
 
@@ -59,7 +59,7 @@ class TestManyWriters:
 
         assert sum(together(*map(taking, workers(grader, clock, 8)))) == bucket.capacity(6_000)
 
-    def test_the_shares_never_exceed_the_limit_and_all_of_it_is_used(self, clock):
+    def test_the_shares_use_the_whole_limit_and_never_exceed_it(self, clock):
         grader = GraderFactory(max_concurrency=10)
         crowd = workers(grader, clock, 6)
 
@@ -95,7 +95,7 @@ class TestManyWriters:
 
 @pytest.mark.django_db
 class TestWhenRedisForgets:
-    def test_work_goes_on_with_what_is_known_anew(self, worker, own_redis):
+    def test_after_a_flush_workers_share_the_limit_again(self, worker, own_redis):
         worker_a, worker_b = worker("a"), worker("b")
         own_redis.flush()
         assert worker_a.ask().slots == 16
@@ -114,14 +114,14 @@ class TestWhenRedisForgets:
         grader.refresh_from_db()
         assert (grader.troubles, grader.status) == ([], GraderStatus.ACTIVE)
 
-    def test_a_flush_gives_a_seconds_worth_of_tokens_and_no_burst(self, worker, clock, own_redis):
+    def test_a_flush_grants_one_second_of_tokens_and_no_burst(self, worker, clock, own_redis):
         Grader.objects.update(rate_per_minute=600)
         worker_a = worker("a")
         own_redis.flush()
         assert worker_a.guard.take(1_000, now=clock.now)[0] == 10
 
     @pytest.mark.parametrize("text", ["", "null", "[", '{"at": {}}'])
-    def test_a_value_that_is_not_ours_is_written_over(self, grader, worker, own_redis, text):
+    def test_an_invalid_value_is_overwritten(self, grader, worker, own_redis, text):
         worker_a = worker("a")
         redis.attempt(lambda client: client.set(f"autotune:guard:{grader.pk}", text), otherwise=None)
         assert worker_a.ask().slots == 16
@@ -129,7 +129,7 @@ class TestWhenRedisForgets:
 
 @pytest.mark.django_db
 class TestWhenRedisIsAway:
-    def test_the_database_takes_over_at_once_and_nothing_waits(self, grader, worker, own_redis):
+    def test_the_database_takes_over_at_once(self, grader, worker, own_redis):
         worker_a = worker("a")
         assert not GraderGuard.objects.exists()
         own_redis.kill()
@@ -141,7 +141,7 @@ class TestWhenRedisIsAway:
         grader.refresh_from_db()
         assert grader.status == GraderStatus.DEGRADED
 
-    def test_when_it_is_back_an_open_circuit_is_probed_and_closes(self, grader, worker, clock, own_redis):
+    def test_after_redis_returns_an_open_circuit_is_probed_and_closes(self, grader, worker, clock, own_redis):
         worker_a = worker("a")
         own_redis.kill()
         worker_a.ask()
@@ -153,7 +153,7 @@ class TestWhenRedisIsAway:
         grader.refresh_from_db()
         assert (grader.troubles, grader.held_until) == ([], None)
 
-    def test_the_second_outage_does_not_believe_the_first_ones_rivals(self, worker, clock, own_redis):
+    def test_a_second_outage_ignores_workers_of_the_first(self, worker, clock, own_redis):
         worker_a, worker_b = worker("a"), worker("b")
         own_redis.kill()
         assert worker_b.ask().slots == 16
@@ -166,7 +166,7 @@ class TestWhenRedisIsAway:
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_redis_killed_and_flushed_under_many_writers_raises_nothing(clock, own_redis):
+def test_killing_and_flushing_redis_under_many_writers_raises_nothing(clock, own_redis):
     """Shares may be exceeded for a moment; afterwards they are kept again."""
     grader = GraderFactory(max_concurrency=10, rate_per_minute=60_000)
     crowd = workers(grader, clock, 4)
