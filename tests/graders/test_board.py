@@ -33,7 +33,7 @@ def test_folded_and_fresh_counters_add_up(db):
     assert figures.p99_ms == pytest.approx(400, rel=0.06)
 
 
-def test_each_grader_has_its_own_and_all_take_one_query(db, django_assert_num_queries):
+def test_figures_of_all_graders_take_one_query(db, django_assert_num_queries):
     graders = GraderFactory.create_batch(3)
     counted(graders[0], [0.5])
     counted(graders[1], [], {"timeout": 2})
@@ -76,18 +76,18 @@ def test_the_circuit_is_read_from_the_row(troubles, held_s, reason, phase):
     assert board.circuit(Grader(troubles=troubles, held_until=held_until, held_reason=reason), now) == phase
 
 
-def test_of_no_graders_nothing_is_asked(db, django_assert_num_queries):
+def test_without_graders_no_query_is_made(db, django_assert_num_queries):
     with django_assert_num_queries(0):
         assert (board.measured([]), queued_runs.of([])) == ({}, {})
 
 
-def test_a_grader_of_which_nobody_tells_has_an_empty_queue(db):
+def test_a_grader_without_runs_has_an_empty_queue(db):
     grader = GraderFactory()
     assert queued_runs.of([grader.pk]) == {grader.pk: queued_runs.EMPTY}
     assert grader_queues.has_listeners()
 
 
-def test_hours_that_are_over_are_read_once(db):
+def test_past_hours_are_read_once(db):
     grader, now = GraderFactory(), timezone.now()
     earlier = board.measured([grader.pk], now)[grader.pk]
     for hours in (0, 5):  # the second could not be counted by now
@@ -99,7 +99,7 @@ def test_hours_that_are_over_are_read_once(db):
     assert later.scored == 0
 
 
-def test_no_more_hours_are_remembered_than_there_is_room_for(db, monkeypatch):
+def test_the_cache_of_hours_is_bounded(db, monkeypatch):
     monkeypatch.setattr(board, "REMEMBERED", 60)
     graders = GraderFactory.create_batch(5)
     for grader in graders:
@@ -116,7 +116,7 @@ def add_health_checks(grader, outcomes):
             GraderCheck.objects.create(grader=grader, name=name, passed=result, at=moment)
 
 
-def test_the_last_looks_of_each_grader_take_two_queries(db, django_assert_num_queries):
+def test_the_last_health_checks_of_each_grader_take_two_queries(db, django_assert_num_queries):
     steady, shaky, never = GraderFactory.create_batch(3)
     add_health_checks(steady, [True] * (strip.LAST + 3))
     add_health_checks(shaky, [True, False, True])
@@ -128,7 +128,7 @@ def test_the_last_looks_of_each_grader_take_two_queries(db, django_assert_num_qu
 
 
 @pytest.mark.postgres
-def test_a_grader_with_few_checks_is_not_looked_for_among_those_of_all(db):
+def test_a_grader_with_few_checks_does_not_scan_those_of_others(db):
     graders = GraderFactory.create_batch(20)
     GraderCheck.objects.bulk_create(
         GraderCheck(grader=grader, name=checks.HEALTH, passed=True) for _ in range(400) for grader in graders

@@ -29,7 +29,7 @@ def test_health_hides_all_but_the_status_from_other_organizations(api_for, owner
     assert set(body.values()) == {None}
 
 
-def test_health_of_a_stranger_is_404_and_of_nobody_401(api_for, owner, path):
+def test_health_is_404_for_strangers_and_401_without_a_key(api_for, owner, path):
     assert api_for(role="organization_admin").get(f"{path}/health").status_code == 404
     assert owner.get(f"{path}/health?limit=1").status_code == 400
     owner.key = None

@@ -136,7 +136,7 @@ def test_a_list_is_searched_filtered_and_sorted(owner, several, query, expected)
     assert names(owner.get(f"/graders{query}")) == expected
 
 
-def test_a_list_goes_on_by_cursor(owner, several):
+def test_a_list_continues_by_cursor(owner, several):
     seen, query = [], "?sort=name&limit=2"
     while query:
         answer = owner.get(f"/graders{query}")

@@ -111,7 +111,7 @@ def test_there_is_never_more_than_one_current_secret(owner, path):
         ({"secret": "mine"}, "/secret"),
     ],
 )
-def test_what_is_refused_names_its_member(owner, grader, path, body, pointer):
+def test_a_refusal_names_its_member(owner, grader, path, body, pointer):
     answer = owner.post(f"{path}/rotate-secret", body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer)
     assert signing(grader) == [SECRET]
@@ -136,12 +136,12 @@ def test_new_secrets_are_of_the_protocols_form():
     assert all(48 <= len(text) <= 128 and text.startswith("atgs_") and text.isascii() for text in new_secrets)
 
 
-def test_a_key_id_of_another_form_confirms_nothing(db):
+def test_a_malformed_key_id_confirms_nothing(db):
     assert credentials.confirm("gkey_nonsense") is False
     assert credentials.confirm("") is False
 
 
-def test_many_targets_come_in_one_query_beside_their_data_keys(grader, django_assert_max_num_queries):
+def test_many_targets_load_in_one_query_besides_their_data_keys(grader, django_assert_max_num_queries):
     graders = [grader, GraderFactory(), GraderFactory()]
     credentials.retire(graders[2].pk)
     with django_assert_max_num_queries(1 + 2):
@@ -152,7 +152,7 @@ def test_many_targets_come_in_one_query_beside_their_data_keys(grader, django_as
     assert SECRET not in repr(target)
 
 
-def test_a_grader_without_secrets_is_not_to_be_called(grader):
+def test_a_grader_without_secrets_cannot_be_called(grader):
     credentials.retire(grader.pk)
     with pytest.raises(Conflict):
         targets.load(grader)

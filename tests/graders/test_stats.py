@@ -72,7 +72,7 @@ def test_the_figures_are_the_same_before_and_after_folding(owner, grader, path):
     assert more["errorRate"] == pytest.approx(5 / 11)
 
 
-def test_errors_alone_have_a_rate_and_no_mean(owner, grader, path):
+def test_a_grader_with_only_errors_has_a_rate_and_no_mean(owner, grader, path):
     record(grader, errors={"timeout": 3})
     stats = report(owner, path)
     assert (stats["errorRate"], stats["avgScore"], stats["avgLatencyMs"]) == (1.0, None, None)
@@ -130,7 +130,7 @@ def test_an_unknown_window_is_400(owner, path, window):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?window")
 
 
-def test_stats_and_versions_of_a_stranger_are_404_and_of_nobody_401(api_for, owner, path):
+def test_stats_and_versions_are_404_for_strangers_and_401_without_a_key(api_for, owner, path):
     for part in ("stats", "versions"):
         assert api_for(role="organization_admin").get(f"{path}/{part}").status_code == 404
     owner.key = None
@@ -164,7 +164,7 @@ def test_folding_adds_up_by_version_and_five_minutes(grader):
     assert rows[1][3] == {"timeout": 1}
 
 
-def test_folding_is_bounded_and_goes_on(grader, monkeypatch):
+def test_folding_is_bounded_and_continues(grader, monkeypatch):
     monkeypatch.setattr(folding, "GROUP", 3)
     monkeypatch.setattr(folding, "MAX_GROUPS", 2)
     for _ in range(8):
@@ -176,7 +176,7 @@ def test_folding_is_bounded_and_goes_on(grader, monkeypatch):
 
 
 @time_machine.travel(NOON, tick=False)
-def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, path):
+def test_old_days_are_compacted_to_one_row_per_version_without_changing_figures(owner, grader, path):
     other = GraderFactory()
     for hours in (0, 24 * 31, 24 * 40, 24 * 40 + 2, 24 * 40 + 4, 24 * 60):
         for each_grader in (grader, other):
@@ -197,7 +197,7 @@ def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, p
 
 
 @time_machine.travel(NOON, tick=False)
-def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
+def test_a_compacted_day_accepts_late_counters(grader):
     midnight = folding.floor_to(folding.DAY, NOON) - timedelta(days=50)
     for hours in (0, 3, 9):
         record(grader, [0.5], [10.0])
@@ -208,7 +208,7 @@ def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
         assert (row.start, row.scored) == (midnight, 3)
 
 
-def test_the_counters_of_a_grader_that_is_no_more_are_dropped(grader):
+def test_the_counters_of_a_deleted_grader_are_dropped(grader):
     import uuid
 
     reports.record(uuid.uuid4(), None, values=[0.5], latency_ms=[1.0], errors={})

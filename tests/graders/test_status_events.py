@@ -27,7 +27,7 @@ def task_of(organization, grader, **fields):
     return TaskFactory(organization=organization, graders=[grader], **fields)
 
 
-def test_the_owner_is_told_with_the_reason(grader):
+def test_the_owner_gets_an_event_with_the_reason(grader):
     listens(grader.organization)
     status.trouble(grader.pk, Trouble.HEALTH, "ill")
     assert data_by_organization() == {
@@ -40,7 +40,7 @@ def test_the_owner_is_told_with_the_reason(grader):
     }
 
 
-def test_those_with_a_task_on_it_are_told_once_and_not_why(grader):
+def test_organizations_with_a_task_on_it_get_one_event_without_the_reason(grader):
     consumer = listens(OrganizationFactory())
     task_of(consumer, grader)
     task_of(consumer, grader)
@@ -48,7 +48,7 @@ def test_those_with_a_task_on_it_are_told_once_and_not_why(grader):
     assert {pk: data["reason"] for pk, data in data_by_organization().items()} == {consumer.pk: None}
 
 
-def test_others_are_not_told(grader):
+def test_other_organizations_get_no_event(grader):
     archived, old, other, deaf = (OrganizationFactory() for _ in range(4))
     for organization in (archived, old, other):
         listens(organization)
@@ -62,7 +62,7 @@ def test_others_are_not_told(grader):
     assert data_by_organization() == {}
 
 
-def test_what_does_not_change_and_what_is_rolled_back_tells_nothing(grader):
+def test_unchanged_and_rolled_back_statuses_emit_no_event(grader):
     listens(grader.organization)
     status.change(grader.pk, GraderStatus.ACTIVE, "again")
     with transaction.atomic():

@@ -52,7 +52,7 @@ def test_a_good_grader_becomes_active(owner, registered, serve, verify):
     assert (change.previous, change.current, change.reason) == ("inactive", "active", verification.VERIFIED)
 
 
-def test_verifying_twice_is_the_same_twice(owner, path, serve, point_at, grader, verify):
+def test_verifying_twice_changes_nothing_more(owner, path, serve, point_at, grader, verify):
     point_at(serve(SECRET).url)
     assert verify(owner, path)[0] is True
     assert verify(owner, path)[0] is True
@@ -61,7 +61,7 @@ def test_verifying_twice_is_the_same_twice(owner, path, serve, point_at, grader,
 
 
 @pytest.mark.parametrize("secret", [SECRET, "atgs_" + "another" * 8])
-def test_it_counts_as_a_look_at_its_health(owner, path, serve, point_at, grader, verify, secret):
+def test_a_verification_counts_as_a_health_check(owner, path, serve, point_at, grader, verify, secret):
     point_at(serve(secret).url)
     before = clock.database_now()
     verify(owner, path)
@@ -81,7 +81,7 @@ def test_another_secret_fails_and_stays_inactive(owner, path, serve, point_at, v
     assert not GraderStatusChange.objects.exists()
 
 
-def test_an_address_where_nobody_answers_fails(owner, path, point_at, verify):
+def test_an_address_that_does_not_answer_fails(owner, path, point_at, verify):
     point_at("http://127.0.0.1:1025")
     verified, checks = verify(owner, path)
     assert (verified, checks["health"]["passed"]) == (False, False)
@@ -144,7 +144,7 @@ def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, p
     assert SECRET not in json.dumps(checks)
 
 
-def test_what_differs_from_the_registration_is_told(owner, path, serve, point_at, verify):
+def test_differences_from_the_registration_are_reported(owner, path, serve, point_at, verify):
     live = serve(SECRET, max_batch_size=7, domains=("law",), supports_dimensions=True)
     point_at(live.url)
     verified, checks = verify(owner, path)
@@ -155,7 +155,7 @@ def test_what_differs_from_the_registration_is_told(owner, path, serve, point_at
     assert "domains differ" in detail
 
 
-def test_a_grader_without_a_version_has_one_all_the_same(owner, path, serve, point_at, grader, verify):
+def test_a_grader_that_reports_no_version_gets_one(owner, path, serve, point_at, grader, verify):
     live = serve(SECRET)
     original_health = live.kit.health
 
@@ -200,7 +200,7 @@ def clocked(httpserver, secret, offset):
 
 
 @pytest.mark.parametrize(("offset", "side"), [(120, "ahead of"), (-120, "behind")])
-def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, point_at, offset, side, verify):
+def test_a_skewed_clock_is_reported_and_tolerated(owner, path, httpserver, point_at, offset, side, verify):
     point_at(clocked(httpserver, SECRET, offset))
     verified, checks = verify(owner, path)
     assert verified
@@ -215,7 +215,7 @@ def test_a_clock_that_is_too_far_off_fails(owner, path, httpserver, point_at, of
     assert (verified, checks["clock"]["passed"], checks["health"]["passed"]) == (False, False, False)
 
 
-def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path, serve, point_at, grader, verify):
+def test_in_a_grace_period_a_401_is_retried_with_the_current_secret(owner, path, serve, point_at, grader, verify):
     live = serve(SECRET)
     point_at(live.url)
     new = owner.post(f"{path}/rotate-secret").json()["credentials"]["sharedSecret"]
@@ -225,7 +225,9 @@ def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path
     assert [secret.secret for secret in credentials.active_secrets(grader)] == [new, SECRET]
 
 
-def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(owner, path, serve, point_at, verify):
+def test_a_failed_verification_degrades_an_active_grader_and_a_successful_one_restores_it(
+    owner, path, serve, point_at, verify
+):
     live = serve(SECRET)
     point_at(live.url)
     verify(owner, path)
@@ -241,7 +243,7 @@ def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(
     "change",
     [lambda api, path: api.patch(path, {"endpoint": "http://127.0.0.1:1026"}), lambda api, path: api.delete(path)],
 )
-def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serve, point_at, change):
+def test_a_grader_changed_or_deleted_during_its_verification_is_not_verified(owner, path, serve, point_at, change):
     point_at(serve(SECRET).url)
     grader = Grader.objects.get()
     target = targets.load(grader)
@@ -255,7 +257,9 @@ def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serv
     assert not GraderCheck.objects.exists()
 
 
-def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, point_at, grader, verify):
+def test_a_successful_verification_ends_every_trouble_except_an_open_circuit(
+    owner, path, serve, point_at, grader, verify
+):
     point_at(
         serve(SECRET).url, status="degraded", troubles=["health", "auth", "verification", "circuit"], auth_failures=3
     )
@@ -268,7 +272,7 @@ def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, p
     assert grader.status == "active"
 
 
-def test_a_good_one_lets_the_calls_of_a_held_grader_go_on(owner, path, serve, point_at, grader, verify):
+def test_a_successful_verification_releases_a_held_grader(owner, path, serve, point_at, grader, verify):
     point_at(serve(SECRET).url, status="degraded", troubles=["health"], health="unhealthy")
     pauses.hold(grader.pk, timezone.now() + timedelta(minutes=6), pauses.UNHEALTHY)
     assert verify(owner, path)[0] is True
@@ -287,7 +291,7 @@ def test_a_grader_that_its_owner_switched_off_is_verified_and_stays_off(owner, p
     assert owner.patch(path, {"status": "active"}).json()["grader"]["status"] == "active"
 
 
-def test_one_that_was_gone_is_back_after_it_was_verified(owner, path, serve, point_at, grader, verify):
+def test_a_verification_returns_a_gone_grader_to_service(owner, path, serve, point_at, grader, verify):
     point_at(serve(SECRET).url)
     verify(owner, path)
     status.note_gone(grader.pk)
@@ -296,7 +300,7 @@ def test_one_that_was_gone_is_back_after_it_was_verified(owner, path, serve, poi
     assert (grader.status, grader.gone_at) == ("active", None)
 
 
-def test_a_body_is_refused_and_an_empty_object_taken(owner, path, serve, point_at):
+def test_a_body_is_refused_and_an_empty_object_accepted(owner, path, serve, point_at):
     point_at(serve(SECRET).url)
     answer = owner.post(f"{path}/verify", {"force": True})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/force")
