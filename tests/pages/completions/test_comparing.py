@@ -28,7 +28,7 @@ def compared(client, *two, status=200, **query):
 
 
 @pytest.mark.django_db
-def test_scores_stand_beside_each_other_with_the_difference(visitor, pair):
+def test_scores_are_shown_side_by_side_with_the_difference(visitor, pair):
     html = compared(visitor("reviewer", pair[0].organization), *pair)
     for text in ("0.250", "0.750", "+0.500", "the quick fox", "the slow fox"):
         assert text in html
@@ -55,14 +55,14 @@ def test_the_same_one_twice_and_an_erased_one_are_refused(visitor, pair):
 
 
 @pytest.mark.django_db
-def test_what_one_may_not_see_is_not_there(visitor, pair):
+def test_completions_that_the_person_may_not_see_are_404(visitor, pair):
     compared(visitor("organization_admin"), *pair, status=404)
     own = CompletionFactory()
     compared(visitor("organization_admin", own.organization), own, pair[1], status=404)
 
 
 @pytest.mark.django_db
-def test_with_one_alone_the_others_of_its_prompt_are_offered(visitor):
+def test_with_one_completion_the_others_of_its_prompt_are_offered(visitor):
     task = TaskFactory()
     chosen, other = (
         CompletionFactory(task=task, prompt_digest=b"d" * 16, model_id=name) for name in ("left-m", "right-m")
@@ -82,7 +82,7 @@ def test_a_score_that_one_of_them_lacks_is_a_dash(visitor, pair):
     assert html.count("+0.500") == 1  # the rewards alone
 
 
-def test_the_pieces_make_up_both_texts():
+def test_the_pieces_add_up_to_both_texts():
     random.seed(1)
     for _ in range(300):
         left, right = (" ".join(random.choices("abcd", k=random.randint(0, 14))) for _ in range(2))
@@ -93,14 +93,14 @@ def test_the_pieces_make_up_both_texts():
         assert kept[0] == kept[1]
 
 
-def test_what_differs_in_too_much_is_given_up():
+def test_very_different_texts_are_not_compared():
     left, right = (" ".join(str(random.random()) for _ in range(3_000)) for _ in range(2))
     assert differences.between(left, right, "words") is None
     assert differences.between("x" * 10**6, "y", "words") is None
 
 
 @pytest.mark.django_db
-def test_the_trail_names_both(visitor, pair):
+def test_the_audit_log_names_both(visitor, pair):
     compared(visitor("reviewer", pair[0].organization), *pair)
     read = AuditEvent.objects.filter(action="completions.read", route="/completions/compare", status=200)
     assert set(read.values_list("object_id", flat=True)) == {public("comp", completion) for completion in pair}
@@ -108,7 +108,7 @@ def test_the_trail_names_both(visitor, pair):
 
 
 @pytest.mark.django_db
-def test_the_trail_names_the_one_that_is_alone_or_refused(visitor, pair):
+def test_the_audit_log_names_a_single_or_refused_completion(visitor, pair):
     client = visitor("reviewer", pair[0].organization)
     compared(client, pair[0])
     compared(client, pair[1], pair[1], status=409)

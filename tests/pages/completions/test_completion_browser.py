@@ -11,7 +11,7 @@ from tests.support.browsing import PHONE, too_wide
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 
 
-def test_it_follows_its_scoring_by_itself(visitor, browse):
+def test_it_updates_during_scoring(visitor, browse):
     run = RunFactory(status="running", attempt=1)
     page = browse(visitor("reviewer", run.organization), reverse("completion", args=[run.completion.pk]))
     expect(page.locator("#state")).to_contain_text("under way")

@@ -45,7 +45,7 @@ def test_no_text_breaks_the_page(visitor, name):
     assert client.get(reverse("completions")).status_code == 200
 
 
-def test_what_is_cut_is_whole_in_its_file(visitor):
+def test_a_truncated_text_is_complete_in_its_file(visitor):
     completion = CompletionFactory(response="z" * MIB)
     client = visitor("training_operator", completion.organization)
     there = reverse("completion_text", args=[completion.pk, "response"])
@@ -73,11 +73,11 @@ def test_hostile_words_of_a_grader_are_text(visitor):
         ("\U000e0041", "U+E0041"),
     ],
 )  # fmt: skip
-def test_what_hides_is_spelt_out(text, shown):
+def test_invisible_characters_are_spelt_out(text, shown):
     assert shown in highlighting.plain(text).segments[0].html
 
 
-def test_emoji_and_other_scripts_stay_as_they_are():
+def test_emoji_and_other_scripts_stay_unchanged():
     text = "\U0001f468\u200d\U0001f469 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 naïve 漢字"
     assert highlighting.plain(text).segments[0].html == text
 

@@ -56,12 +56,12 @@ def test_few_are_counted_exactly(client, five, query, expected):
         ("limit=2&offset=4", "5–5 of 5 completions"),
     ],
 )
-def test_beyond_the_bound_it_says_that_there_are_more(client, five, monkeypatch, query, expected):
+def test_above_the_limit_the_count_is_a_lower_bound(client, five, monkeypatch, query, expected):
     monkeypatch.setattr(listing, "COUNTED", 3)
     assert foot(client, query) == expected
 
 
-def test_a_page_that_holds_all_counts_nothing(client, five):
+def test_a_complete_page_needs_no_count(client, five):
     for query, counts in (("", 0), ("limit=2", 1)):
         with CaptureQueriesContext(connection) as queries:
             foot(client, query)
