@@ -42,14 +42,14 @@ def contrast(first, second):
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_measure_is_right():
+def test_the_contrast_is_computed_correctly():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("least", "pairs"), [(4.5, TEXT), (3.0, PARTS)])
-def test_what_is_used_together_can_be_told_apart(scheme, least, pairs):
+def test_colours_used_together_have_enough_contrast(scheme, least, pairs):
     colours = tokens()[scheme]
     measured = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in pairs}
     assert {pair: round(value, 2) for pair, value in measured.items() if value < least} == {}
@@ -59,6 +59,6 @@ OWN = ("base", "frame", "parts", "site", "pages/overview", "pages/account")
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_colours_are_named_in_the_tokens_alone(name):
+def test_colours_are_defined_only_in_the_tokens(name):
     text = re.sub(r"/\*.*?\*/", "", (CSS / f"{name}.css").read_text(), flags=re.DOTALL)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{}]*[;}])", text) == []

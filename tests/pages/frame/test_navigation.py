@@ -58,13 +58,13 @@ def test_the_nearest_place_above_a_page_is_the_current_one():
     assert current("/search") == []
 
 
-def test_a_page_that_is_not_there_is_left_out(monkeypatch):
+def test_a_missing_page_is_left_out(monkeypatch):
     places = {"": (navigation.Place("Overview", "home", "home"), navigation.Place("Nowhere", "nowhere", "home"))}
     monkeypatch.setattr(navigation, "PLACES", places)
     assert labels(navigation.sections(principal("admin"), "/")) == ["Overview"]
 
 
-def test_each_entry_leads_to_a_page_that_opens(visitor):
+def test_each_entry_opens_its_page(visitor):
     client = visitor("organization_admin")
     nav = re.search(r'<nav id="nav".*?</nav>', client.get("/search").content.decode(), re.DOTALL)[0]
     links = re.findall(r'href="([^"]+)"', nav)

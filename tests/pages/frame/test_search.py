@@ -75,7 +75,7 @@ def test_ids_of_another_organization_are_not(visitor):
         assert "Nothing that you may open has this name or id" in search_page(client, public_id)
 
 
-def test_what_the_role_may_not_read_is_not_found(visitor):
+def test_objects_that_the_role_may_not_read_are_not_found(visitor):
     boss = visitor()
     public_ids = everything(boss.organization, boss.user)
     reviewer = visitor("reviewer", boss.organization)
@@ -108,7 +108,7 @@ def test_names_of_another_organization_are_not(visitor):
     assert search_results(visitor(), "secret") == []
 
 
-def test_a_listed_grader_of_another_is_found_by_who_may_use_it_and_says_whose_it_is(visitor):
+def test_a_listed_grader_is_found_with_its_organization_by_roles_that_may_use_it(visitor):
     grader = GraderFactory(name="Open law", visibility="listed")
     (result,) = visitor("training_operator").get("/search", {"q": "open law"}).context["found"]
     assert (result.label, result.note) == ("Open law", public("org", grader.organization))
@@ -138,18 +138,18 @@ def test_hostile_text_is_text(visitor):
         assert client.get("/search", {"q": text}).status_code == 200, text
 
 
-def test_only_two_hundred_characters_are_looked_for(visitor):
+def test_only_200_characters_are_searched(visitor):
     answer = visitor().get("/search", {"q": "x" * 5_000})
     assert answer.context["search_text"] == "x" * 200
 
 
-def test_a_word_that_looks_like_an_id_is_looked_for_as_a_name(visitor):
+def test_a_word_that_resembles_an_id_is_searched_as_a_name(visitor):
     client = visitor()
     TaskFactory(organization=client.organization, name="task_force")
     assert search_results(client, "task_force") == [("task", "task_force")]
 
 
-def test_pages_that_are_not_there_are_left_out(visitor, monkeypatch):
+def test_missing_pages_are_left_out(visitor, monkeypatch):
     def missing(*_, **__):
         raise results.NoReverseMatch
 
@@ -160,7 +160,7 @@ def test_pages_that_are_not_there_are_left_out(visitor, monkeypatch):
     assert search_results(client, ids.encode("task", ids.new())) == []
 
 
-def test_it_asks_little_of_the_database(visitor, django_assert_max_num_queries):
+def test_it_takes_few_queries(visitor, django_assert_max_num_queries):
     client = visitor()
     for number in range(12):
         everything(client.organization, client.user)

@@ -23,13 +23,13 @@ def test_both_libraries_are_listed_with_version_and_licence():
     }
 
 
-def test_each_file_is_what_was_published():
+def test_each_file_equals_the_published_one():
     for name, version, _, path, source, digest in rows():
         assert hashlib.sha256((VENDOR / path).read_bytes()).hexdigest() == digest, name
         assert source.endswith(f"{name}-{version}.tgz")
 
 
-def test_nothing_is_there_that_is_not_listed():
+def test_every_vendored_file_is_listed():
     listed = {path for _, _, _, path, _, _ in rows()}
     files = {str(path.relative_to(VENDOR)) for path in VENDOR.rglob("*") if path.is_file()}
     licences = {f"{path.partition('/')[0]}/LICENSE" for path in listed}
