@@ -32,7 +32,7 @@ def fake(grader, pages):
         yield fake_grader
 
 
-def test_a_good_grader_passes_every_check_and_is_in_service(owner, grader, fake, pages):
+def test_a_healthy_grader_passes_every_check_and_becomes_active(owner, grader, fake, pages):
     answer = owner.post(pages.address("grader_verify", grader))
     text = answer.content.decode()
     assert answer.status_code == 200
@@ -42,7 +42,7 @@ def test_a_good_grader_passes_every_check_and_is_in_service(owner, grader, fake,
     assert [path for path, _ in fake.calls] == ["/score"]
 
 
-def test_a_failed_check_says_what_was_found_and_what_to_change(owner, grader, fake, pages):
+def test_a_failed_check_shows_the_cause_and_what_to_change(owner, grader, fake, pages):
     fake.secret = "atgs_" + "another" * 8
     text = owner.post(pages.address("grader_verify", grader)).content.decode()
     assert "Not verified" in text
@@ -58,7 +58,7 @@ def step(client, grader, pages, **fields):
     return text, match and match[1]
 
 
-def test_in_two_steps_the_first_shows_what_health_brought_and_the_second_makes_it_whole(owner, grader, fake, pages):
+def test_verification_shows_health_first_and_the_score_second(owner, grader, fake, pages):
     text, ticket = step(owner, grader, pages)
     assert ticket
     assert (text.count('aria-label="passed"'), text.count('aria-label="waiting"')) == (3, 1)
@@ -99,9 +99,7 @@ def test_a_second_step_can_fail(owner, grader, fake, pages):
 
 
 @pytest.mark.parametrize("spoil", ["altered", "late", "of another"])
-def test_a_ticket_that_does_not_fit_counts_for_nothing_and_all_is_asked_anew(
-    owner, grader, fake, pages, monkeypatch, spoil
-):
+def test_an_invalid_ticket_is_ignored_and_every_check_runs_again(owner, grader, fake, pages, monkeypatch, spoil):
     _, ticket = step(owner, grader, pages)
     target = grader
     if spoil == "altered":
@@ -118,14 +116,14 @@ def test_a_ticket_that_does_not_fit_counts_for_nothing_and_all_is_asked_anew(
     assert len(fake.keys) == 2  # /health and /score
 
 
-def test_looking_at_the_list_calls_nobody(owner, grader, fake, pages):
+def test_the_list_calls_no_grader(owner, grader, fake, pages):
     text = owner.get(pages.address("grader_verify", grader)).content.decode()
     assert "What is checked" in text
     assert fake.keys == []
     assert not GraderCheck.objects.exists()
 
 
-def test_its_health_is_asked_on_demand_and_shown(owner, grader, fake, pages):
+def test_a_health_check_runs_on_demand_and_is_shown(owner, grader, fake, pages):
     Grader.objects.update(status="active", verified_at="2026-01-01T00:00:00Z")
     answer = owner.post(pages.address("grader_health", grader), follow=True)
     assert answer.redirect_chain[0][1] == 302
@@ -133,7 +131,7 @@ def test_its_health_is_asked_on_demand_and_shown(owner, grader, fake, pages):
     assert Grader.objects.get().health == "healthy"
 
 
-def test_the_history_tells_reasons_to_its_own_and_not_to_others(owner, visitor, grader, pages, ago):
+def test_the_history_shows_reasons_only_to_the_own_organization(owner, visitor, grader, pages, ago):
     Grader.objects.update(visibility="listed")
     GraderStatusChange.objects.create(grader=grader, previous="active", current="degraded", reason="It <i>said</i> no")
     GraderCheck.objects.create(grader=grader, name="health", passed=False, detail="timeout: No answer.", latency_ms=9)
@@ -188,7 +186,7 @@ def test_the_request_shown_is_the_one_that_was_sent_and_never_the_secret(owner, 
     assert trial.answer.verified_with == shown["X-Autotune-Key-Id"]
 
 
-def test_a_grader_that_tells_its_secret_does_not_tell_it_here(owner, grader, pages):
+def test_a_secret_in_a_graders_response_is_not_shown(owner, grader, pages):
     def behave(connection, request):
         body = json.dumps({"requestId": request.id, "error": f"My secret is {SECRET}"}).encode()
         connection.answer(body, headers=[*signature(request, body), ("X-Debug", SECRET)])
@@ -209,7 +207,7 @@ def test_a_grader_that_tells_its_secret_does_not_tell_it_here(owner, grader, pag
         (422, True, "grader_refused", "verified"),
     ],
 )
-def test_a_refusal_is_told_with_its_code_and_what_to_change(owner, grader, fake, pages, status, signed, code, label):
+def test_a_refusal_is_shown_with_its_code_and_what_to_change(owner, grader, fake, pages, status, signed, code, label):
     fake.script = refuse(status, signed=signed)
     answer = owner.post(pages.address("grader_try", grader), SAMPLE)
     text = answer.content.decode()
@@ -219,7 +217,7 @@ def test_a_refusal_is_told_with_its_code_and_what_to_change(owner, grader, fake,
     assert answer.context["trial"].answer.status == status
 
 
-def test_a_bad_signature_says_why_it_does_not_hold(owner, grader, pages):
+def test_a_bad_signature_is_explained(owner, grader, pages):
     def behave(connection, request):
         body = result(request)
         connection.answer(body, headers=signature(request, body, offset_s=-4000))
@@ -231,7 +229,7 @@ def test_a_bad_signature_says_why_it_does_not_hold(owner, grader, pages):
     assert trial.failure.code == "stale_timestamp"
 
 
-def test_a_grader_that_is_not_there_is_told_as_that(owner, grader, fake, pages):
+def test_an_unreachable_grader_is_reported(owner, grader, fake, pages):
     pages.point(grader, "http://127.0.0.1:1")
     answer = owner.post(pages.address("grader_try", grader), SAMPLE)
     assert answer.status_code == 200
@@ -251,14 +249,14 @@ def test_hostile_answers_stay_text(owner, grader, pages):
 
 
 @pytest.mark.parametrize("typed", [{"prompt": ""}, {"metadata": "{"}, {"metadata": "[1]"}, {"response": "x" * 100_001}])
-def test_a_sample_that_is_none_is_not_sent_and_stays_typed(owner, grader, fake, pages, typed):
+def test_an_invalid_sample_is_not_sent_and_stays_in_the_form(owner, grader, fake, pages, typed):
     answer = owner.post(pages.address("grader_try", grader), SAMPLE | typed)
     assert answer.status_code == 400
     assert answer.context["form"]["response"].value() == (SAMPLE | typed)["response"]
     assert fake.calls == []
 
 
-def test_it_is_tried_so_often_and_no_more(owner, grader, fake, pages, monkeypatch):
+def test_the_number_of_trials_is_limited(owner, grader, fake, pages, monkeypatch):
     monkeypatch.setattr(trying, "A_MINUTE", trying.Rate(per_minute=1, burst=1))
     assert owner.post(pages.address("grader_try", grader), SAMPLE).status_code == 200
     refused = owner.post(pages.address("grader_try", grader), SAMPLE)
@@ -268,13 +266,13 @@ def test_it_is_tried_so_often_and_no_more(owner, grader, fake, pages, monkeypatc
     assert len(fake.calls) == 1
 
 
-def test_the_trail_has_each_try_with_its_grader(owner, grader, fake, pages):
+def test_the_audit_log_records_each_trial_with_its_grader(owner, grader, fake, pages):
     owner.post(pages.address("grader_try", grader), SAMPLE)
     event = AuditEvent.objects.get(action="endpoint_graders.try")
     assert (event.object_id, event.outcome, event.user_id) == (grader.public_id, "succeeded", owner.user.pk)
 
 
-def test_a_refused_previous_secret_is_answered_with_the_current_one(owner, grader, fake, pages):
+def test_a_refused_previous_secret_is_retried_with_the_current_one(owner, grader, fake, pages):
     answer = owner.post(pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="1"))
     fake.secret = re.search(r"atgs_[\w-]{40,}", answer.content.decode()).group()
     fake.script = refuse(401)

@@ -16,7 +16,7 @@ def test_the_figures_are_those_of_the_report(owner, grader, counted, pages):
         assert expected in compact(text), expected
 
 
-def test_each_code_comes_with_whose_affair_it_is_and_what_to_change(owner, grader, counted, pages):
+def test_each_code_shows_who_is_responsible_and_what_to_change(owner, grader, counted, pages):
     counted(grader, [], {"timeout": 3, "invalid_request": 1, "of_the_future": 1})
     text = owner.get(pages.address("grader", grader)).content.decode()
     for code in ("timeout", "invalid_request", "of_the_future"):
@@ -39,7 +39,7 @@ def test_the_window_is_in_the_address(owner, grader, pages, ago, window, is_coun
     assert ("No figures for this period" in text) is not is_counted
 
 
-def test_an_unknown_window_is_a_day(owner, grader, pages):
+def test_an_unknown_window_defaults_to_a_day(owner, grader, pages):
     answer = owner.get(f"{pages.address('grader', grader)}?window=<script>")
     assert answer.context["window"] == "24h"
     assert "?window=&lt;" not in answer.content.decode()
@@ -57,7 +57,7 @@ def test_an_unverified_grader_says_what_to_do_next(owner, grader, pages):
     assert pages.address("grader_verify", grader) in text
 
 
-def test_troubles_are_told_with_their_end(owner, grader, pages):
+def test_troubles_are_shown_with_how_they_end(owner, grader, pages):
     Grader.objects.update(status="degraded", troubles=["auth", "health"])
     text = owner.get(pages.address("grader", grader)).content.decode()
     assert "rejects Autotune&#x27;s signature" in text
@@ -106,7 +106,7 @@ def test_hostile_text_breaks_no_page(owner, grader, counted, pages):
         assert "<img src=x" not in text, name
 
 
-def test_the_part_that_refreshes_itself_comes_alone(owner, visitor, grader, pages, django_assert_max_num_queries):
+def test_the_refreshing_part_is_served_without_the_page(owner, visitor, grader, pages, django_assert_max_num_queries):
     assert owner.get(pages.address("grader", grader)).status_code == 200  # and the data keys are made
     with django_assert_max_num_queries(20):
         text = owner.get(

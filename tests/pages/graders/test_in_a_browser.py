@@ -45,7 +45,7 @@ def test_the_check_list_appears_in_place(owner, grader, fake, pages, browse):
     assert page.console_errors == []
 
 
-def test_what_health_brought_is_there_while_the_sample_is_still_out(owner, grader, fake, pages, browse):
+def test_health_results_are_shown_before_the_sample_is_scored(owner, grader, fake, pages, browse):
     fake.gate.clear()
     page = browse(owner, pages.address("grader_verify", grader))
     page.get_by_role("button", name="Verify now").press("Enter")
@@ -65,7 +65,7 @@ def test_verification_works_without_scripts(owner, grader, fake, pages, browse):
     expect(page.get_by_text("Verified: the grader is active")).to_be_visible()
 
 
-def test_the_console_shows_request_and_answer_in_place_and_a_fault_at_its_field(owner, grader, fake, pages, browse):
+def test_the_console_shows_request_and_response_in_place_and_errors_at_their_fields(owner, grader, fake, pages, browse):
     page = browse(owner, pages.address("grader_try", grader))
     page.get_by_label("Metadata").fill("{")
     page.get_by_role("button", name="Send the sample").click()
@@ -111,7 +111,7 @@ def test_a_name_without_a_gap_makes_the_marketplace_no_wider(visitor, listed, co
 
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-def test_neither_does_the_name_of_the_organization_make_what_refuses_it(visitor, browse, viewport):
+def test_a_long_organization_name_makes_the_refusal_no_wider(visitor, browse, viewport):
     client = visitor("grader_owner", OrganizationFactory(name="W" * 200))
     page = browse(client, "/marketplace", viewport=viewport)
     expect(page.locator("h1")).to_have_text("Not allowed")

@@ -42,7 +42,7 @@ def test_the_form_and_the_api_say_that_the_rate_counts_completions(owner):
         assert "`ratePerMinute` counts completions, not calls" in schemas[name]["description"]
 
 
-def test_the_trail_names_what_was_registered(owner):
+def test_the_audit_log_names_the_registered_grader(owner):
     owner.post("/graders/new", NEW)
     event = AuditEvent.objects.get(action="endpoint_graders.create")
     assert (event.object_id, event.outcome) == (Grader.objects.get().public_id, "succeeded")
@@ -69,7 +69,7 @@ def test_a_refused_form_keeps_what_was_typed_and_saves_nothing(owner, typed, pro
     assert not Grader.objects.exists()
 
 
-def test_a_name_that_is_taken_is_told_at_the_name(owner, grader):
+def test_a_taken_name_is_reported_at_its_field(owner, grader):
     answer = owner.post("/graders/new", NEW)
     assert answer.status_code == 400
     assert "has this name" in answer.content.decode()
@@ -89,7 +89,7 @@ def test_a_change_saves_what_was_changed_and_nothing_else(owner, grader, pages):
     assert str(GraderSecret.objects.get().secret) == SECRET
 
 
-def test_a_limit_left_empty_has_its_default_again(owner, grader, pages):
+def test_an_emptied_limit_returns_to_its_default(owner, grader, pages):
     Grader.objects.update(timeout_ms=900, pins=["A" * 43 + "="])
     typed = shown(owner.get(pages.address("grader_edit", grader)))
     owner.post(pages.address("grader_edit", grader), typed | {"limits__timeout_ms": "", "pins": ""})
@@ -120,7 +120,7 @@ def test_a_rotation_shows_the_new_secret_and_keeps_the_old_one_for_the_grace_per
     assert secret_in(forced) == str(GraderSecret.objects.get().secret)
 
 
-def test_the_answer_of_a_rotation_loaded_anew_makes_no_second_secret(owner, grader, pages):
+def test_reloading_the_response_of_a_rotation_creates_no_second_secret(owner, grader, pages):
     typed = pages.rotation(owner, grader, grace_hours="0", force="on")
     secret = secret_in(owner.post(pages.address("grader_rotate", grader), typed))
     again = owner.post(pages.address("grader_rotate", grader), typed)
@@ -150,14 +150,14 @@ def test_it_is_switched_off_and_on_again(owner, grader, pages):
         assert grader.status == status
 
 
-def test_an_unverified_grader_is_not_switched_on_and_that_is_said(owner, grader, pages):
+def test_an_unverified_grader_cannot_be_switched_on_and_the_page_says_why(owner, grader, pages):
     Grader.objects.update(status="inactive", verified_at=None)
     answer = owner.post(pages.address("grader_switch", grader), {"to": "on"}, follow=True)
     assert "Verify the grader first" in answer.content.decode()
     assert Grader.objects.get().status == "inactive"
 
 
-def test_it_is_deleted_when_its_name_was_typed(owner, grader, pages):
+def test_it_is_deleted_after_its_name_is_typed(owner, grader, pages):
     assert owner.post(pages.address("grader_delete", grader), {"name": "law"}).status_code == 400
     assert Grader.objects.live().exists()
     assert owner.post(pages.address("grader_delete", grader), {"name": "Law"}).status_code == 302
