@@ -43,7 +43,7 @@ def test_the_oldest_is_claimed_decided_and_the_next_one_follows(reviewer):
     assert (second.status, second.decided_value) == ("approved", 0.25)
 
 
-def test_reading_the_desk_claims_nothing(reviewer):
+def test_opening_the_page_claims_nothing(reviewer):
     review(reviewer)
     text = reviewer.get("/reviews/next").content.decode()
     assert "Claim the next review" in text
@@ -65,7 +65,7 @@ def test_a_rejection_ignores_the_value(reviewer):
     assert (open_review.status, open_review.explanation, Score.objects.count()) == ("rejected", "No.", 0)
 
 
-def test_a_skipped_one_is_free_and_comes_last(reviewer):
+def test_a_skipped_review_is_free_and_comes_last(reviewer):
     first, second = review(reviewer), review(reviewer)
     reviewer.post("/reviews/next")
     page = reviewer.post(f"/reviews/{first.public_id}/release", {"back": "next"}, follow=True).content.decode()
@@ -87,7 +87,7 @@ def test_a_value_out_of_range_saves_nothing_and_keeps_what_was_typed(reviewer):
     assert open_review.status == "open"
 
 
-def test_what_somebody_else_holds_is_not_decided_and_the_text_stays(reviewer):
+def test_a_review_claimed_by_another_is_not_decided_and_the_text_stays(reviewer):
     claimed_review = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
     response = reviewer.post(
         f"/reviews/{claimed_review.public_id}/decide", {"approved": "true", "explanation": "Kept text"}
@@ -110,7 +110,7 @@ def test_a_second_decision_is_refused_and_the_text_stays(reviewer):
     assert Score.objects.count() == 1
 
 
-def test_what_one_submitted_is_passed_over_and_cannot_be_decided(reviewer):
+def test_reviewers_skip_and_cannot_decide_what_they_submitted(reviewer):
     mine = ReviewFactory(run__completion=CompletionFactory(task=reviewer.task, created_by=reviewer.user))
     other = review(reviewer)
     assert f'data-item="{other.public_id}"' in reviewer.post("/reviews/next", follow=True).content.decode()
@@ -129,7 +129,7 @@ def test_an_administrator_decides_on_their_own(visitor):
     assert f'data-item="{mine.public_id}"' in admin.post("/reviews/next", follow=True).content.decode()
 
 
-def test_two_reviewers_never_get_the_same(visitor, reviewer):
+def test_two_reviewers_never_get_the_same_review(visitor, reviewer):
     for _ in range(4):
         review(reviewer)
     other = visitor("reviewer", reviewer.organization)
@@ -142,13 +142,13 @@ def test_two_reviewers_never_get_the_same(visitor, reviewer):
     assert reviewer.post("/reviews/next", **JSON).json()["item"] is None
 
 
-def test_a_claim_that_was_lost_is_told_to_the_script(reviewer):
+def test_a_lost_claim_is_reported_to_the_script(reviewer):
     claimed_review = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
     reply = reviewer.post(f"/reviews/{claimed_review.public_id}/claim", **JSON)
     assert (reply.status_code, reply.json()["code"]) == (409, "review_claimed")
 
 
-def test_letting_go_frees_only_ones_own(reviewer):
+def test_releasing_frees_only_own_claims(reviewer):
     other = UserFactory()
     claimed_review = review(reviewer, claimed_by=other, claimed_until=timezone.now() + timedelta(minutes=5))
     assert reviewer.post(f"/reviews/{claimed_review.public_id}/release", **JSON).status_code == 200
@@ -164,7 +164,7 @@ def test_the_queue_of_one_task_stays_within_it(reviewer):
     assert f'name="taskId" value="{other_review.task.public_id}"' in page
 
 
-def test_progress_counts_the_day_and_what_is_left(reviewer):
+def test_progress_counts_todays_and_remaining_reviews(reviewer):
     open_review = review(reviewer)
     review(reviewer)
     reviewer.post(f"/reviews/{open_review.public_id}/decide", {"approved": "true"})
@@ -173,7 +173,7 @@ def test_progress_counts_the_day_and_what_is_left(reviewer):
     assert (progress.today, progress.left, progress.own, progress.others) == (1, 1, 0, 0)
 
 
-def test_what_is_left_leaves_out_what_the_browser_has_decided_and_not_sent_yet(reviewer):
+def test_the_remaining_count_excludes_unsent_decisions_of_the_browser(reviewer):
     first, _, _ = review(reviewer), review(reviewer), review(reviewer)
     request = {"count": "1", "decided": [first.public_id, "rev_none"]}
     assert reviewer.post("/reviews/next", request, **JSON).json()["left"] == 2
@@ -181,7 +181,7 @@ def test_what_is_left_leaves_out_what_the_browser_has_decided_and_not_sent_yet(r
     assert reviewer.post("/reviews/next", request, **JSON).json()["left"] == 2
 
 
-def test_the_queries_of_a_claim_are_few(reviewer, django_assert_max_num_queries):
+def test_a_claim_takes_few_queries(reviewer, django_assert_max_num_queries):
     review(reviewer)
     review(reviewer)
     reviewer.post("/reviews/next", {"count": "1"}, **JSON)
@@ -197,7 +197,7 @@ def _audited_ids(method, action):
     )
 
 
-def test_the_trail_names_the_review_that_the_desk_shows(reviewer):
+def test_the_audit_log_names_the_shown_review(reviewer):
     open_review = review(reviewer)
     reviewer.post("/reviews/next", {"count": "1"}, **JSON)
     assert _audited_ids("POST", "reviews.update") == [open_review.public_id]
@@ -205,13 +205,13 @@ def test_the_trail_names_the_review_that_the_desk_shows(reviewer):
     assert _audited_ids("GET", "reviews.read") == [open_review.public_id]
 
 
-def test_the_trail_names_the_review_that_a_form_claims(reviewer):
+def test_the_audit_log_names_the_review_claimed_by_a_form(reviewer):
     open_review = review(reviewer)
     reviewer.post("/reviews/next")
     assert _audited_ids("POST", "reviews.update") == [open_review.public_id]
 
 
-def test_a_decision_is_told_of_the_review_that_it_decided(reviewer):
+def test_the_audit_log_names_the_decided_review(reviewer):
     open_review, _ = review(reviewer), review(reviewer)
     for deed in ("claim", "release", "decide"):
         reviewer.post(f"/reviews/{open_review.public_id}/{deed}", {"approved": "true", "back": "next"})

@@ -86,7 +86,7 @@ def test_forty_in_a_row_by_keyboard(reviewer, browse):
     assert page.console_errors == []
 
 
-def test_two_browsers_never_get_the_same(reviewer, visitor, browse):
+def test_two_browsers_never_get_the_same_review(reviewer, visitor, browse):
     make_reviews(reviewer, 12)
     other = visitor("reviewer", reviewer.organization)
     pages = [browse(reviewer, "/reviews/next"), browse(other, "/reviews/next")]
@@ -100,7 +100,7 @@ def test_two_browsers_never_get_the_same(reviewer, visitor, browse):
         assert [text for text in page.console_errors if "409" in text] == []
 
 
-def test_undo_takes_the_last_decision_back_before_it_is_sent(reviewer, browse):
+def test_undo_reverts_the_last_decision_before_it_is_sent(reviewer, browse):
     make_reviews(reviewer, 3)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
@@ -142,7 +142,7 @@ def test_what_is_typed_survives_a_reload(reviewer, browse):
     expect(page.locator("input[name=value]")).to_have_value("0.4")
 
 
-def test_a_session_that_ended_loses_nothing(reviewer, browse):
+def test_an_ended_session_loses_nothing(reviewer, browse):
     make_reviews(reviewer, 3)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
@@ -181,7 +181,7 @@ def test_a_refused_decision_keeps_the_text(reviewer, browse):
     assert of_database(lambda: Review.objects.get(pk=first.pk).status) == "open"
 
 
-def test_a_skipped_one_is_free_for_others(reviewer, browse):
+def test_a_skipped_review_is_free_for_others(reviewer, browse):
     first, second = make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
@@ -192,7 +192,7 @@ def test_a_skipped_one_is_free_for_others(reviewer, browse):
     expect(page.locator("[data-status]")).to_contain_text("skipped this review before")
 
 
-def test_a_skipped_one_comes_round_however_late_it_is_let_go(reviewer, browse):
+def test_a_skipped_review_returns_even_if_its_release_is_late(reviewer, browse):
     first, second = make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
@@ -208,7 +208,7 @@ def test_a_skipped_one_comes_round_however_late_it_is_let_go(reviewer, browse):
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
 
 
-def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
+def test_the_end_is_shown_and_the_last_decision_can_be_undone(reviewer, browse):
     make_reviews(reviewer, 1)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
@@ -220,14 +220,14 @@ def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-def test_the_desk_fits_a_phone(reviewer, browse):
+def test_the_page_fits_a_phone(reviewer, browse):
     make_reviews(reviewer, 1)
     page = browse(reviewer, "/reviews/next", viewport=PHONE)
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     assert too_wide(page) <= 0
 
 
-def test_nothing_moves_when_the_scripts_come(reviewer, browse):
+def test_nothing_moves_when_scripts_load(reviewer, browse):
     make_reviews(reviewer, 1)
     late = LateScripts(browse(reviewer, "/reviews/next"))
     late.goto("/reviews/next")
