@@ -35,7 +35,7 @@ def form(name, *rows):
     return data
 
 
-def test_every_resource_with_a_feature_stands_in_the_matrix_once():
+def test_every_resource_with_a_feature_is_in_the_matrix_once():
     shown = [resource for resources in matrix.AREAS.values() for resource in resources]
     assert sorted(shown) == sorted(OFFERED)
     assert {*OFFERED, *COMING} == set(RESOURCES)
@@ -98,7 +98,7 @@ def test_a_forged_right_of_a_feature_to_come_is_refused(visitor, value):
     assert not Role.objects.filter(name="odd").exists()
 
 
-def test_what_was_sent_of_features_to_come_stays_in_the_form_that_is_shown_again(visitor):
+def test_a_refused_form_keeps_rights_of_features_to_come(visitor):
     rows = form("reviewer", ("tasks", "own", ["read"]))  # a name that is taken
     body = visitor().post(NEW, {**rows, "coming": EARLY_VALUES[:1]}).content.decode()
     assert re.findall(r'name="coming" value="([^"]+)" checked', body) == EARLY_VALUES[:1]
@@ -113,7 +113,7 @@ def test_a_built_in_role_is_read_as_a_matrix(visitor):
     assert "Change</a>" not in body
 
 
-def test_a_built_in_role_is_not_changed_by_anybody(visitor, operating):
+def test_a_built_in_role_cannot_be_changed(visitor, operating):
     role = Role.objects.get(organization=None, name="reviewer")
     client = visitor("admin", operating)
     for what in ("/edit", "/delete"):
@@ -121,7 +121,7 @@ def test_a_built_in_role_is_not_changed_by_anybody(visitor, operating):
         assert (answer.status_code, "Built-in roles cannot be changed" in answer.content.decode()) == (403, True)
 
 
-def test_a_role_is_made_with_what_was_ticked(visitor):
+def test_a_role_is_created_with_the_ticked_permissions(visitor):
     client = visitor()
     rows = (("scores", "organization", ["read"]), ("keys", "own", ["create", "read"]), ("tasks", "", []))
     answer = client.post(NEW, form("auditor", *rows))
@@ -134,7 +134,7 @@ def test_a_role_is_made_with_what_was_ticked(visitor):
     assert AuditEvent.objects.filter(action="roles.create", object_id=public("role", role), method="POST").exists()
 
 
-def test_nobody_gives_what_they_lack_and_what_was_ticked_stays(visitor, role_of):
+def test_nobody_grants_what_they_lack_and_the_form_keeps_the_ticks(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, roles=("organization", "create", "read")), organization)
     answer = client.post(NEW, form("above", ("members", "organization", ["delete"])))
@@ -146,7 +146,7 @@ def test_nobody_gives_what_they_lack_and_what_was_ticked_stays(visitor, role_of)
     assert not Role.objects.filter(name="above").exists()
 
 
-def test_what_the_person_lacks_is_marked(visitor, role_of):
+def test_permissions_that_the_person_lacks_are_marked(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, roles=("organization", "create", "read")), organization)
     body = client.get(NEW).content.decode()
@@ -155,7 +155,7 @@ def test_what_the_person_lacks_is_marked(visitor, role_of):
 
 
 @pytest.mark.parametrize("row", [("tasks", "organization", []), ("tasks", "", ["read"])])
-def test_half_a_permission_is_told(visitor, row):
+def test_an_incomplete_permission_is_reported(visitor, row):
     answer = visitor().post(NEW, form("half", row))
     assert answer.status_code == 400
     assert "Choose both a scope and at least one action, or neither: tasks." in answer.content.decode()
@@ -164,7 +164,7 @@ def test_half_a_permission_is_told(visitor, row):
 @pytest.mark.parametrize(
     "row", [("nonsense", "organization", ["read"]), ("tasks", "galaxy", ["read"]), ("tasks", "own", ["fly"])]
 )
-def test_what_is_no_permission_is_refused(visitor, row):
+def test_an_invalid_permission_is_refused(visitor, row):
     assert visitor().post(NEW, form("odd", row)).status_code == 400
     assert not Role.objects.filter(name="odd").exists()
 
@@ -207,14 +207,14 @@ def test_nobody_changes_what_their_own_role_allows(visitor, role_of):
     assert "You cannot change what your own role allows." in answer.content.decode()
 
 
-def test_one_begins_with_the_permissions_of_another(visitor):
+def test_a_new_role_can_copy_the_permissions_of_another(visitor):
     role = Role.objects.get(organization=None, name="reviewer")
     body = visitor().get(NEW, {"like": public("role", role)}).content.decode()
     row = body[body.index('value="reviews"') :]
     assert row[: row.index("</tr>")].count("checked") == 3
 
 
-def test_a_role_that_is_held_is_not_deleted_and_another_is(visitor):
+def test_only_an_unused_role_can_be_deleted(visitor):
     client = visitor()
     role = own_role(client.organization, tasks=("organization", "read"))
     held = Membership.objects.create(organization=client.organization, user=UserFactory(), role=role)
@@ -225,7 +225,7 @@ def test_a_role_that_is_held_is_not_deleted_and_another_is(visitor):
     assert not Role.objects.filter(pk=role.pk).exists()
 
 
-def test_a_role_of_another_organization_is_nowhere(visitor):
+def test_a_role_of_another_organization_is_not_found(visitor):
     client, role = visitor(), own_role(OrganizationFactory(), name="their secret role", tasks=("own", "read"))
     assert "their secret role" not in client.get(LIST).content.decode()
     for path in (page_of(role), f"{page_of(role)}/edit"):
@@ -235,7 +235,7 @@ def test_a_role_of_another_organization_is_nowhere(visitor):
     assert "checked" not in client.get(NEW, {"like": public("role", role)}).content.decode()
 
 
-def test_who_only_reads_roles_sees_no_forms(visitor, role_of):
+def test_a_read_only_role_sees_no_forms(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, roles=("organization", "read")), organization)
     role = own_role(organization, tasks=("organization", "read"))

@@ -45,7 +45,7 @@ def test_a_second_click_sends_nothing(visitor, browse):
     assert page.evaluate("window.sent") == 1
 
 
-def test_what_is_unfolded_stays_so_while_the_list_refreshes(visitor, browse):
+def test_unfolded_details_stay_open_while_the_list_refreshes(visitor, browse):
     client = visitor()
     hook = WebhookFactory(organization=client.organization, created_by=client.user)
     DeliveryFactory(webhook=hook)
@@ -70,7 +70,7 @@ def test_the_matrix_keeps_scopes_and_actions_together(visitor, browse):
     assert page.console_errors == []
 
 
-def test_deliveries_come_by_themselves_and_an_open_one_stays_open(visitor, browse):
+def test_deliveries_refresh_and_open_ones_stay_open(visitor, browse):
     client = visitor()
     hook = WebhookFactory(organization=client.organization, created_by=client.user)
     DeliveryFactory(webhook=hook)

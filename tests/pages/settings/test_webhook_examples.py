@@ -43,7 +43,7 @@ def names(value):
     return None
 
 
-def test_who_adds_one_sees_each_kind_that_they_are_offered(visitor):
+def test_the_form_shows_an_example_of_each_offered_event(visitor):
     examples = shown(visitor(), "/settings/webhooks/new")
     assert list(examples) == [kind.value for kind in SUBSCRIBABLE]
     assert all(

@@ -57,7 +57,7 @@ def test_a_form_without_its_token_is_refused(visitor, path):
     assert strict.post(path, {"name": "x"}).status_code == 403
 
 
-def test_no_answer_is_kept_by_anybody(visitor):
+def test_responses_are_never_cached(visitor):
     client = visitor()
     for path in PAGES:
         if "organizations" not in path:
