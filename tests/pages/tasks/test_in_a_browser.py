@@ -53,7 +53,7 @@ def test_a_panel_is_made_with_the_keyboard_and_saved(visitor, browse, aside):
     assert page.console_errors == []
 
 
-def test_progress_refreshes_without_losing_the_place(visitor, browse, make_task, aside):
+def test_progress_refreshes_without_losing_the_focus(visitor, browse, make_task, aside):
     client = visitor("training_operator")
     task = make_task(client)
     page = browse(client, f"/tasks/{public('task', task)}")

@@ -58,7 +58,7 @@ def test_a_reviewer_does_neither(visitor):
     assert not Task.objects.get().archived
 
 
-def test_a_task_of_another_organization_is_nowhere(client):
+def test_a_task_of_another_organization_is_not_found(client):
     task = TaskFactory()
     assert client.get(address(task, "delete")).status_code == 404
     assert client.post(address(task, "archive")).status_code == 404
@@ -73,7 +73,7 @@ def audit_rows():
     ]
 
 
-def test_the_trail_tells_a_deletion_from_a_change(client):
+def test_the_audit_log_distinguishes_deletions_from_changes(client):
     task = TaskFactory(organization=client.organization, name="Sums")
     client.post(address(task, "archive"))
     client.post(address(task, "delete"), {"name": "wrong"})
@@ -85,7 +85,7 @@ def test_the_trail_tells_a_deletion_from_a_change(client):
     assert AuditEvent.objects.get(action="tasks.update").fields == ["archived"]
 
 
-def test_the_trail_names_the_try_to_delete_what_is_anothers(client):
+def test_the_audit_log_names_an_attempt_to_delete_a_foreign_task(client):
     task = TaskFactory()
     client.post(address(task, "delete"), {"name": task.name})
     assert audit_rows() == [("tasks.delete", public("task", task), "refused")]
