@@ -35,7 +35,7 @@ def world(transactional_db):
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
-def test_nothing_serious_on_any_page(world, browse, live_server, viewport, scheme):
+def test_no_page_has_a_serious_problem(world, browse, live_server, viewport, scheme):
     client, ids = world
     problems = []
     page = browse(client, "/", viewport=viewport, color_scheme=scheme)
@@ -65,7 +65,7 @@ def test_nothing_serious_on_any_page(world, browse, live_server, viewport, schem
     assert problems == []
 
 
-def test_every_page_reads_without_javascript(world, browse):
+def test_every_page_is_readable_without_javascript(world, browse):
     client, ids = world
     page = browse(client, "/", java_script_enabled=False)
     unreadable = []
@@ -82,7 +82,7 @@ def _moved(shifts):
         yield from (f"moved {shift['value']:.4f}: {shift['moved']}" for shift in shifts)
 
 
-def test_what_moves_by_itself_would_be_seen(visitor, browse):
+def test_layout_shifts_are_detected(visitor, browse):
     late = LateScripts(browse(visitor(), "/"))
     late.goto("/tasks")
     assert late.shifts() == []

@@ -64,7 +64,7 @@ def test_a_time_is_one_click_and_keeps_the_other_filters(visitor, task):
     assert not re.search(r'aria-current="true">30 days<', page_of(client, startDate=month, endDate=week))
 
 
-def test_each_filter_of_the_api_works_from_the_address(visitor, task):
+def test_each_filter_of_the_api_works_in_the_query_string(visitor, task):
     make_scores(task, 0.25, 0.75)
     elsewhere = ScoreFactory(
         run__completion__task=TaskFactory(organization=task.organization), run__completion__model_id="model-b",
@@ -86,7 +86,7 @@ def test_each_filter_of_the_api_works_from_the_address(visitor, task):
         assert listed(page_of(client, **query)) == expected, query
 
 
-def test_what_cannot_be_read_is_told_and_left_out(visitor, task):
+def test_an_invalid_filter_is_reported_and_ignored(visitor, task):
     make_scores(task, 0.5)
     client = visitor("reviewer", task.organization)
     for query in (
@@ -123,7 +123,7 @@ def test_a_value_on_an_edge_begins_its_bucket(visitor, task):
     assert distributions.of(filters.check(ScoreFilter(), principal)).counts == [1] * 19 + [2]
 
 
-def test_a_bucket_leads_to_its_range_and_keeps_the_other_filters(visitor, task):
+def test_a_bucket_links_to_its_range_and_keeps_the_other_filters(visitor, task):
     make_scores(task, 0.12)
     html = page_of(visitor("training_operator", task.organization), modelId="model-a")
     link = escape("/scores?modelId=model-a&minScore=0.1&maxScore=0.15")
@@ -140,7 +140,7 @@ def test_shadow_and_replaced_scores_are_listed_and_not_counted(visitor, task):
     assert 'id="count">1<' in html
 
 
-def test_another_organization_sees_nothing_and_cannot_ask_for_it(visitor, task):
+def test_another_organization_sees_nothing(visitor, task):
     make_scores(task, 0.5)
     client = visitor("organization_admin")
     assert listed(page_of(client)) == []
@@ -161,7 +161,7 @@ def test_an_owner_of_graders_sees_the_scores_of_theirs_without_names_of_others(v
     assert "Export" not in html
 
 
-def test_htmx_gets_the_results_alone(visitor, task):
+def test_htmx_gets_only_the_results(visitor, task):
     make_scores(task, 0.5)
     html = page_of(visitor("reviewer", task.organization), headers={"HX-Request": "true", "HX-Target": "results"})
     assert 'id="results"' in html
@@ -195,7 +195,7 @@ def test_hostile_names_are_text(visitor):
 
 
 @pytest.mark.parametrize("by", ["taskId", "graderId", None])
-def test_of_very_many_scores_the_chart_and_figures_are_of_the_newest_and_say_so(visitor, task, monkeypatch, by):
+def test_with_very_many_scores_chart_and_figures_cover_the_newest_and_say_so(visitor, task, monkeypatch, by):
     grader = GraderFactory(organization=task.organization)
     scores = make_scores(task, 0.1, 0.2, 0.6, 0.7, 0.8, grader=grader)
     client = visitor("training_operator", task.organization)
@@ -215,7 +215,7 @@ def test_of_very_many_scores_the_chart_and_figures_are_of_the_newest_and_say_so(
     assert len(scores) == 5
 
 
-def test_days_choose_to_the_second_what_the_ids_of_rows_tell_about(visitor, task):
+def test_days_select_rows_exact_to_the_second(visitor, task):
     for timestamp, value in (("2026-03-01T00:00:00", 0.1), ("2026-03-01T23:59:59", 0.2), ("2026-03-02T00:00:00", 0.3)):
         moment = datetime.fromisoformat(f"{timestamp}+00:00")
         for late, shown in ((timedelta(0), value), (timedelta(hours=3), value + 0.5)):

@@ -24,7 +24,7 @@ def failed(world, code="timeout", **fields):
     )
 
 
-def test_failures_stand_by_code_with_what_to_change(world):
+def test_failures_are_grouped_by_code_with_what_to_change(world):
     failed(world, error_message="No answer within 4 s.")
     failed(world)
     failed(world, "bad_signature")
@@ -36,7 +36,7 @@ def test_failures_stand_by_code_with_what_to_change(world):
     assert compact(text).index("timeout</code></a>") < compact(text).index("bad_signature</code></a>")
 
 
-def test_a_foreign_graders_message_is_not_told(world):
+def test_a_foreign_graders_message_is_hidden(world):
     foreign = GraderFactory(visibility="listed")
     task = TaskFactory(organization=world.organization, graders=[foreign])
     RunFactory(
@@ -51,7 +51,7 @@ def test_a_foreign_graders_message_is_not_told(world):
     assert "10.0.0.1" not in text
 
 
-def test_the_question_says_how_many_and_what_stays(world):
+def test_the_confirmation_shows_how_many_runs_are_retried(world):
     failed(world)
     failed(world)
     text = world.get("/workflow-runs/retry?code=timeout").content.decode()
@@ -63,7 +63,7 @@ def test_the_question_says_how_many_and_what_stays(world):
     assert "inactive" in text
 
 
-def test_a_retry_by_code_takes_those_alone(world):
+def test_a_retry_by_code_retries_only_those(world):
     timed_out, other = failed(world), failed(world, "bad_signature")
     response = world.post("/workflow-runs/retry?code=timeout", follow=True)
     assert "1 run is due again." in response.content.decode()
@@ -90,7 +90,7 @@ def test_a_retry_of_everything_is_refused(world):
     assert WorkflowRun.objects.filter(status="failed").count() == 1
 
 
-def test_who_may_only_read_retries_nothing(visitor):
+def test_a_read_only_role_retries_nothing(visitor):
     for role in ("reviewer", "grader_owner"):
         reader = visitor(role)
         grader = GraderFactory(organization=reader.organization, created_by=reader.user)
@@ -115,7 +115,7 @@ def test_another_organizations_failures_stay(world):
     assert foreign.status == "failed"
 
 
-def test_no_dead_letters_is_good_news(world):
+def test_without_dead_letters_the_page_says_so(world):
     assert "No dead letters" in world.get("/workflow-runs/failed").content.decode()
 
 
@@ -128,7 +128,7 @@ def test_the_queries_are_few(world, django_assert_max_num_queries):
         assert world.get("/workflow-runs/retry?code=timeout").status_code == 200
 
 
-def test_the_trail_says_how_many_were_retried(world):
+def test_the_audit_log_records_how_many_were_retried(world):
     failed(world)
     failed(world)
     world.post("/workflow-runs/retry?code=timeout")
@@ -137,7 +137,7 @@ def test_the_trail_says_how_many_were_retried(world):
     assert event.outcome == "succeeded"
 
 
-def test_the_trail_names_the_run(world):
+def test_the_audit_log_names_the_run(world):
     failed_run = failed(world)
     for deed in ("retry", "cancel"):
         world.post(f"/workflow-runs/{failed_run.public_id}/{deed}")
