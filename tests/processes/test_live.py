@@ -57,7 +57,7 @@ def stored(server, model_id):
     return requests.get(server.client.base_url + path, headers=headers, timeout=30).json()["pagination"]["total"]
 
 
-def test_calls_that_come_at_once_are_answered_with_their_scores(server, endpoint):
+def test_concurrent_calls_get_their_scores(server, endpoint):
     url = endpoint("live at once")
     before = len(graded(server))
     assert url.startswith(f"http://127.0.0.1:{server.env['LIVE_PORT']}/api/v1/rewards/openrlhf/")
@@ -69,13 +69,13 @@ def test_calls_that_come_at_once_are_answered_with_their_scores(server, endpoint
     assert len(logged) == len(set(logged)) == 100
 
 
-def test_web_answers_the_same_address_too(server, endpoint):
+def test_web_serves_the_same_address(server, endpoint):
     url = endpoint("live by web")
     by_web = url.replace(server.env["LIVE_PORT"], server.env["PORT"])
     assert ask(by_web, "70").json()["rewards"] == ask(url, "70").json()["rewards"] == [0.7]
 
 
-def test_what_the_grader_cannot_judge_is_answered_by_the_policy(server, endpoint):
+def test_an_unjudged_sample_gets_the_policy(server, endpoint):
     url = endpoint("live unjudged", unscored="neutral", neutralValue=0.5)
     answer = ask(url, "no digits at all")
     assert (answer.status_code, answer.json()["rewards"]) == (200, [0.5])
@@ -109,7 +109,7 @@ def test_a_killed_process_loses_a_connection_and_no_work(server, endpoint):
     assert stored(server, "killed-live") == 1
 
 
-def test_a_chunked_body_is_refused_whatever_length_stands_beside_it(server, endpoint):
+def test_a_chunked_body_is_refused_with_or_without_a_content_length(server, endpoint):
     address = urlsplit(endpoint("live chunked"))
     head = (
         f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"

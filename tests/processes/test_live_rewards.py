@@ -61,7 +61,7 @@ def test_rewards_come_in_order_within_the_call_and_the_next_call_asks_no_grader(
     assert seconds < 5
 
 
-def test_callers_that_come_together_each_get_theirs(server, ask):
+def test_concurrent_callers_each_get_their_rewards(server, ask):
     task = server.task("live together")
     answers = together(*[lambda n=n: ask(task, str(n), "50", str(99 - n))[0] for n in range(16)])
     assert [[reward["value"] for reward in rewards] for rewards in answers] == [
@@ -69,7 +69,7 @@ def test_callers_that_come_together_each_get_theirs(server, ask):
     ]
 
 
-def test_who_hangs_up_leaves_their_place(server, ask):
+def test_a_disconnected_caller_frees_its_place(server, ask):
     task = server.task("live hang-up")
     address = urlsplit(server.client.base_url)
     body = json.dumps({"taskId": task.id, "items": items(["1"], 0), "deadlineMs": 60_000}).encode()

@@ -314,7 +314,7 @@ def settings_of(env, name):
     return value.rpartition(":")[2]
 
 
-def test_the_markers_went_in_and_come_out_for_those_who_may_read(left_behind):
+def test_authorized_readers_get_the_markers_back(left_behind):
     _, places, answered = left_behind
     # of a refused body the answer tells the pointer; the rest of it, and what no answer shows, went in all the same
     unseen = {"refusedbody", "template", "systemprompt", "schema", "taskmetadata", "onceprompt", "endpointanswer"}
@@ -328,14 +328,14 @@ def test_the_markers_went_in_and_come_out_for_those_who_may_read(left_behind):
     assert b"DEBUG" in places["logs/worker.log"]
 
 
-def test_the_search_would_find_a_text_in_every_form():
+def test_the_search_detects_a_text_in_every_form():
     for form in ("{}", "hex", "base64"):
         octets = b"before " + MARK["prompt"].encode() + b" after"
         shown = {"{}": octets, "hex": octets.hex().encode(), "base64": base64.b64encode(octets)}[form]
         assert any(pattern in shown for pattern in forms(MARK["prompt"])), form
 
 
-def test_nothing_that_somebody_wrote_and_no_secret_is_left_anywhere(left_behind):
+def test_no_submitted_text_and_no_secret_is_stored_in_plaintext(left_behind):
     planted, places, _ = left_behind
     leaks = [
         f"{name} in {place}"

@@ -72,7 +72,7 @@ def test_c45_a_body_that_is_too_large_gets_a_problem_from_the_server_itself(serv
     assert (answer.status_code, answer.headers["Content-Type"]) == (413, "application/problem+json")
 
 
-def test_a_long_poll_and_a_reward_endpoint_are_answered_through_it(server, proxied):
+def test_long_polls_and_reward_endpoints_work_through_it(server, proxied):
     headers = {"Authorization": f"Bearer {server.key}", "Host": "localhost"}
     task = server.task("proxied waits")
     (completion,) = server.submit(task, 1, pause_ms=1500)

@@ -96,7 +96,7 @@ def restart(server, kind):
     server.start(kind, f"{kind}-{secrets.token_hex(2)}")
 
 
-def test_keys_are_rotated_and_texts_encrypted_anew_while_all_goes_on(server):
+def test_keys_are_rotated_and_texts_reencrypted_under_load(server):
     file = Path(server.env["AUTOTUNE_ENCRYPTION_KEYS_FILE"])
     old, new = file.read_text(), f"new:{secrets.token_hex(32)}"
     task = server.task("rotating")

@@ -67,7 +67,7 @@ def key(page):
     return copied
 
 
-def test_scores_come_onto_the_page_by_themselves(house, page, task, key):
+def test_scores_appear_on_the_page_automatically(house, page, task, key):
     page.goto(f"/tasks/{task}")
     page.evaluate("window.sameDocument = true")
     item = {"taskId": task, "modelId": "heron-7b", "variables": {"question": PROMPT}, "metadata": {"pauseMs": 500}}
@@ -92,7 +92,7 @@ def test_scores_come_onto_the_page_by_themselves(house, page, task, key):
     assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_somebody_is_invited_takes_it_and_stands_among_the_members(house, page):
+def test_an_invited_person_accepts_and_is_listed_as_a_member(house, page):
     guest = house.accept(house.invite(page, "rev@example.org", "reviewer"), "Rowan")
     page.goto("/settings/members")
     expect(page.get_by_role("row", name="Rowan")).to_contain_text("reviewer")
@@ -102,7 +102,7 @@ def test_somebody_is_invited_takes_it_and_stands_among_the_members(house, page):
     assert (page.console_errors, page.failed_urls, guest.said, guest.failed) == ([], [], [], [])
 
 
-def test_the_trail_names_what_was_done(page, task, key):
+def test_the_audit_log_names_every_action(page, task, key):
     page.goto("/settings/audit")
     for action, sentence in (
         ("endpoint_graders.create", "created a grader"),

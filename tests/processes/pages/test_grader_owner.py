@@ -69,7 +69,7 @@ def test_an_owner_sees_their_own_graders_and_no_other(house, page, mine):
     expect(page.get_by_role("heading", level=1, name="Mine")).to_be_visible()
 
 
-def test_the_console_signs_calls_and_shows_what_comes(house, page, mine):
+def test_the_console_signs_calls_and_shows_the_response(house, page, mine):
     page.goto(f"{mine}/try")
     page.get_by_label("Prompt", exact=True).fill("How many?")
     page.get_by_label("Response").fill("72")
@@ -117,7 +117,7 @@ def test_no_text_of_a_consumer_is_on_any_page_of_theirs(page, mine, scored):
     assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_a_new_secret_is_shown_once_and_taken_over_without_a_gap(page, started, mine):
+def test_a_new_secret_is_shown_once_and_adopted_without_a_gap(page, started, mine):
     address, secret_file = started
     page.goto(f"{address}/settings")
     before = page.locator(".facts", has_text="Current secret").locator("code").nth(1).inner_text()

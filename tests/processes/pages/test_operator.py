@@ -54,7 +54,7 @@ def test_the_explorer_filters_in_place_and_keeps_it_in_the_address(page, task):
     assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_a_dead_letter_is_looked_at_and_tried_again(house, page, task):
+def test_a_dead_letter_is_inspected_and_retried(house, page, task):
     page.goto(f"/workflow-runs/failed?taskId={task}")
     expect(page.get_by_text("1 failed workflow run with 1 code")).to_be_visible()
     expect(page.get_by_text("no digits")).to_be_visible()
@@ -74,7 +74,7 @@ def test_a_dead_letter_is_looked_at_and_tried_again(house, page, task):
     assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_an_export_is_counted_made_by_a_worker_and_downloaded(page, task):
+def test_an_export_is_counted_written_by_a_worker_and_downloaded(page, task):
     page.goto(f"/scores?taskId={task}")
     page.get_by_role("link", name="Export this selection").click()
     count = page.locator("#count .big")
