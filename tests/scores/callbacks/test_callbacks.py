@@ -152,7 +152,7 @@ def test_a_doubtful_callback_opens_a_review(accepted_run, task):
 # --- again, late, cancelled -----------------------------------------------------------------------------------------
 
 
-def test_the_same_again_is_already_recorded_and_another_result_a_conflict(accepted_run):
+def test_a_repeated_result_is_already_recorded_and_another_is_a_conflict(accepted_run):
     _run, request = accepted_run()
     answers = [call_back(request, callback_body(request, score=score)) for score in (GOOD, GOOD, OTHER)]
     assert [status_and_code(answer) for answer in answers] == [
@@ -163,7 +163,7 @@ def test_the_same_again_is_already_recorded_and_another_result_a_conflict(accept
     assert Score.objects.get().value == 0.75
 
 
-def test_after_the_deadline_it_is_expired_whether_the_sweep_came_by_or_not(accepted_run):
+def test_after_the_deadline_a_callback_is_expired_before_and_after_the_sweep(accepted_run):
     run, request = accepted_run()
     later(run, days=7, seconds=1)
     assert status_and_code(call_back(request, callback_body(request))) == (410, "expired")
@@ -181,7 +181,7 @@ def test_after_a_cancel_it_is_cancelled(accepted_run, api_for):
     assert not Score.objects.exists()
 
 
-def test_after_the_run_was_deleted_there_is_no_such_callback(accepted_run):
+def test_the_callback_of_a_deleted_run_is_not_found(accepted_run):
     run, request = accepted_run()
     run.delete()
     assert status_and_code(call_back(request, callback_body(request))) == (404, "not_found")
@@ -200,7 +200,7 @@ def test_days_later_it_is_recorded_once(accepted_run):
 # --- secrets and versions that change meanwhile -----------------------------------------------------------------------
 
 
-def test_days_later_after_a_new_secret_it_is_signed_anew(accepted_run, grader):
+def test_after_a_secret_rotation_a_late_callback_uses_the_new_secret(accepted_run, grader):
     run, request = accepted_run()
     new = credentials.rotate(grader)
     later(run, days=3)
@@ -219,7 +219,7 @@ def test_in_the_grace_period_both_secrets_sign(accepted_run, grader, which):
     assert confirmed is (which == "current")  # the grader has shown that it knows the new one
 
 
-def test_the_score_has_the_version_that_was_asked(accepted_run, grader):
+def test_the_score_has_the_version_that_was_called(accepted_run, grader):
     run, request = accepted_run()
     asked_version = grader.version_id
     grader.version = GraderVersion.objects.create(grader=grader, label="2.0.0")
@@ -235,7 +235,7 @@ def test_a_grader_that_was_switched_off_still_delivers_what_it_accepted(accepted
     assert status_and_code(call_back(request, callback_body(request))) == (200, "recorded")
 
 
-def test_a_grader_without_secrets_is_refused_like_a_forger(accepted_run, grader):
+def test_a_grader_without_secrets_is_unauthorized(accepted_run, grader):
     _run, request = accepted_run()
     credentials.retire(grader.pk)
     assert status_and_code(call_back(request, callback_body(request))) == (401, "unauthorized")
@@ -247,7 +247,7 @@ def delete(grader):
     registry.tombstone(grader)
 
 
-def test_c36_a_grader_that_was_deleted_is_told_to_stop(accepted_run, grader):
+def test_c36_a_callback_of_a_deleted_grader_is_cancelled(accepted_run, grader):
     run, request = accepted_run()
     delete(grader)
     for _ in range(2):
@@ -256,7 +256,7 @@ def test_c36_a_grader_that_was_deleted_is_told_to_stop(accepted_run, grader):
     assert not hasattr(run, "score")
 
 
-def test_c36_after_the_deadline_too(accepted_run, grader):
+def test_c36_a_callback_of_a_deleted_grader_is_cancelled_after_the_deadline_too(accepted_run, grader):
     run, request = accepted_run()
     later(run, days=30)
     delete(grader)
@@ -296,7 +296,7 @@ def test_an_error_of_an_older_attempt_does_not_fail_the_run(fake, accepted_run, 
     assert status_and_code(call_back(second, callback_body(second))) == (200, "recorded")
 
 
-def test_a_run_that_was_returned_takes_the_answer_and_is_not_asked_again(fake, accepted_run, grader, drain):
+def test_a_returned_run_records_the_result_and_is_not_called_again(fake, accepted_run, grader, drain):
     run, request = accepted_run()
     WorkflowRun.objects.update(status="pending", waits_for="", wake_at=None)
     assert status_and_code(call_back(request, callback_body(request))) == (200, "recorded")

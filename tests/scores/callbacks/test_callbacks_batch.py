@@ -50,7 +50,7 @@ def test_a_batch_is_recorded_as_a_whole(batch):
     assert status_and_code(call_back(request, parts(request, SCORE, SCORE, SCORE))) == (409, "result_conflict")
 
 
-def test_a_batch_may_come_in_parts_and_each_part_again(batch):
+def test_a_batch_may_arrive_in_parts_and_each_part_repeatedly(batch):
     runs, request = batch
     first, rest = parts(request, SCORE, None, None), parts(request, None, SCORE, SCORE)
     assert status_and_code(call_back(request, first)) == (200, "recorded")
@@ -79,7 +79,7 @@ def test_an_invalid_item_stays_open(batch):
     assert status_and_code(call_back(request, parts(request, None, SCORE, SCORE))) == (200, "recorded")
 
 
-def test_a_cancelled_item_is_told_so_and_holds_nobody_up(batch, api_for):
+def test_a_cancelled_item_is_reported_and_does_not_block_others(batch, api_for):
     runs, request = batch
     operator = api_for(organization=runs[0].organization)
     operator.post(f"/workflow-runs/{public('run', runs[0])}/cancel")
@@ -88,7 +88,7 @@ def test_a_cancelled_item_is_told_so_and_holds_nobody_up(batch, api_for):
     assert [seen(run)[0] for run in runs] == ["failed", "completed", "completed"]
 
 
-def test_what_is_missing_fails_at_the_deadline(batch):
+def test_missing_items_fail_at_the_deadline(batch):
     runs, request = batch
     call_back(request, parts(request, SCORE, None, None))
     for run in runs[1:]:
@@ -99,7 +99,7 @@ def test_what_is_missing_fails_at_the_deadline(batch):
     assert status_and_code(call_back(request, parts(request, None, SCORE, SCORE))) == (410, "expired")
 
 
-def test_the_runs_of_two_claims_are_told_apart(batch, grader):
+def test_the_runs_of_two_claims_are_distinguished(batch, grader):
     """A claim of its own raises the attempt of a run that was returned; the batch still answers it."""
     runs, request = batch
     WorkflowRun.objects.filter(pk=runs[0].pk).update(status="pending", waits_for="", wake_at=None)

@@ -41,7 +41,7 @@ def callback_body(request, result=GOOD):
     return {"requestId": request["requestId"], **result}
 
 
-def test_before_the_202_was_read_it_is_recorded(fake, grader, run, drain):
+def test_a_callback_before_the_202_is_read_is_recorded(fake, grader, run, drain):
     replies = []
     fake.on_accept = lambda request: replies.append(
         status_and_code(aside(lambda: call_back(request, callback_body(request))).result(20))
@@ -53,13 +53,13 @@ def test_before_the_202_was_read_it_is_recorded(fake, grader, run, drain):
     assert Score.objects.count() == Reward.objects.count() == 1
 
 
-def test_of_three_at_once_one_is_recorded(request_):
+def test_of_three_concurrent_callbacks_one_is_recorded(request_):
     replies = together(*[lambda: status_and_code(call_back(request_, callback_body(request_)))] * 3)
     assert sorted(replies) == [(200, "recorded"), (409, "already_recorded"), (409, "already_recorded")]
     assert Score.objects.count() == Reward.objects.count() == 1
 
 
-def test_of_two_results_at_once_one_is_recorded(request_):
+def test_of_two_concurrent_results_one_is_recorded(request_):
     replies = together(
         *(
             lambda result=result: status_and_code(call_back(request_, callback_body(request_, result)))

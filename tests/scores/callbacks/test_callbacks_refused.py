@@ -64,7 +64,7 @@ def test_every_cause_of_a_401_has_the_same_body(request_, changes):
 
 
 @pytest.mark.parametrize("skew", [-301, 360, -86_400])
-def test_a_time_that_is_off_is_the_same_401(request_, skew):
+def test_a_wrong_timestamp_is_the_same_401(request_, skew):
     answer = call_back(request_, right(request_), sent_at=time.time() + skew)
     assert (answer.status_code, answer.content) == (401, UNAUTHORIZED)
 
@@ -103,13 +103,13 @@ def test_a_key_of_the_api_is_no_signature(request_, api_for):
 
 
 @pytest.mark.parametrize("token", ["x", "0", "A" * 43, "%00", "é", "a.b"])
-def test_an_address_that_was_guessed_is_not_found(request_, token):
+def test_a_guessed_address_is_not_found(request_, token):
     answer = Api().post(f"/callbacks/{token}", raw=right(request_), **signature("r", right(request_)))
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_the_token_with_another_end_is_not_found(request_):
+def test_a_token_with_another_ending_is_not_found(request_):
     token = request_["callbackUrl"][:-1] + ("A" if request_["callbackUrl"][-1] != "A" else "B")
     assert call_back({**request_, "callbackUrl": token}, right(request_)).status_code == 404
 
@@ -129,7 +129,7 @@ def test_the_token_with_another_end_is_not_found(request_):
         (b"{}", (422, "invalid_result")),
     ],
 )
-def test_a_signed_body_that_is_no_result_may_be_sent_again_corrected(request_, body, reply):
+def test_a_signed_body_with_an_invalid_result_can_be_corrected_and_resent(request_, body, reply):
     assert status_and_code(call_back(request_, body)) == reply
 
 
@@ -191,7 +191,7 @@ def test_a_flood_at_one_address_is_429_and_the_others_are_served(request_, monke
     assert call_back(request_, b"{}", **forged).status_code == 401
 
 
-def test_a_flood_is_told_when_to_come_again(request_, monkeypatch):
+def test_a_flood_gets_a_retry_after(request_, monkeypatch):
     monkeypatch.setattr(throttle, "PER_SECOND", 0)
     answer = call_back(request_, right(request_))
     assert (answer.status_code, answer["Retry-After"], answer.json()["code"]) == (429, "1", "too_many_requests")
