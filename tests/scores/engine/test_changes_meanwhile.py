@@ -81,7 +81,7 @@ def rotate(fake, grader, **more):
 
 
 @pytest.mark.parametrize("grace_hours", [24, 0])
-def test_a_401_to_the_previous_secret_is_answered_with_the_current_one(fake, grader, make, watched, grace_hours):
+def test_a_401_to_the_previous_secret_is_retried_with_the_current_one(fake, grader, make, watched, grace_hours):
     old = GraderSecret.objects.get().key_id
     make(5)
     watched(after_two(fake, lambda: rotate(fake, grader, grace_hours=grace_hours)))
@@ -94,7 +94,7 @@ def test_a_401_to_the_previous_secret_is_answered_with_the_current_one(fake, gra
     assert GraderSecret.objects.get(current=True).confirmed is (grace_hours > 0)  # a sole secret needs no telling
 
 
-def test_in_the_grace_period_a_grader_that_knows_only_the_old_secret_goes_on(fake, grader, make, watched):
+def test_in_the_grace_period_a_grader_with_only_the_old_secret_still_works(fake, grader, make, watched):
     make(5)
     watched(after_two(fake, lambda: credentials.rotate(grader)))
     assert statuses() == ["completed"] * 5
@@ -102,7 +102,7 @@ def test_in_the_grace_period_a_grader_that_knows_only_the_old_secret_goes_on(fak
     assert not GraderSecret.objects.get(current=True).confirmed
 
 
-def test_a_grader_that_refuses_both_secrets_is_called_once_more_and_no_oftener(fake, grader, make, watched):
+def test_a_grader_that_refuses_both_secrets_is_called_once_more_only(fake, grader, make, watched):
     (run,) = make()
     credentials.rotate(grader)
     fake.accepted_keys = set()
@@ -126,7 +126,7 @@ def test_three_refusals_in_a_row_make_the_grader_degraded_and_a_good_answer_acti
     assert (grader.auth_failures, grader.status) == (0, "active")
 
 
-def test_a_grader_that_is_switched_off_is_called_no_more(fake, grader, make, watched, monkeypatch):
+def test_a_grader_that_is_switched_off_gets_no_further_calls(fake, grader, make, watched, monkeypatch):
     monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(6)
     work = watched(after_two(fake, lambda: Grader.objects.update(status="inactive")))
@@ -135,9 +135,7 @@ def test_a_grader_that_is_switched_off_is_called_no_more(fake, grader, make, wat
     assert statuses() == ["completed"] * len(fake.items) + ["pending"] * (6 - len(fake.items))
 
 
-def test_answers_to_calls_that_are_out_count_although_the_grader_is_switched_off(
-    fake, grader, make, watched, monkeypatch
-):
+def test_responses_to_open_calls_count_even_if_the_grader_is_switched_off(fake, grader, make, watched, monkeypatch):
     monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(1)
     Grader.objects.update(max_concurrency=2)  # room in the window, so that the drain looks while a call is out
@@ -151,7 +149,7 @@ def test_answers_to_calls_that_are_out_count_although_the_grader_is_switched_off
     assert statuses() == ["completed"]
 
 
-def test_new_limits_hold_for_the_calls_that_follow(fake, grader, make, watched, monkeypatch):
+def test_new_limits_apply_to_later_calls(fake, grader, make, watched, monkeypatch):
     monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(9)
     watched(after_two(fake, lambda: Grader.objects.update(max_batch_size=10)))

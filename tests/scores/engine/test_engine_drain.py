@@ -69,7 +69,7 @@ def share(grader, *, want=2):
 # --- leases ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_worker_was_lost_says_so_and_is_called_again(task, grader, fake, drain):
+def test_a_run_of_a_lost_worker_records_it_and_is_called_again(task, grader, fake, drain):
     (run,) = runs_of(task, 1)
     WorkflowRun.objects.update(status="running", attempt=1, leased_until=timezone.now() - timedelta(seconds=1))
     assert sweep.sweep(passes=1) == [grader.pk]
@@ -79,7 +79,7 @@ def test_a_run_whose_worker_was_lost_says_so_and_is_called_again(task, grader, f
     assert fake.items == [public("comp", run.completion)]
 
 
-def test_a_run_is_told_of_each_lost_worker(task, grader):
+def test_each_lost_worker_is_recorded_on_its_runs(task, grader):
     (run,) = runs_of(task, 1)
     for attempt in (1, 2):
         past = timezone.now() - timedelta(seconds=1)
@@ -103,7 +103,7 @@ def test_one_answer_with_scores_errors_and_refused_items_gives_each_its_own(task
     assert [rewards[run.completion_id] for run in runs] == [0.25, None, None, 0.5]
 
 
-def test_calls_that_end_otherwise_are_saved_together(single, single_task, fake, drain):
+def test_calls_with_different_outcomes_are_saved_together(single, single_task, fake, drain):
     Grader.objects.update(supports_async=True)
     single.refresh_from_db()
     steps = [
@@ -126,7 +126,7 @@ def test_calls_that_end_otherwise_are_saved_together(single, single_task, fake, 
 # --- callbacks and reviews ------------------------------------------------------------------------------------------
 
 
-def test_what_a_batch_grader_accepts_waits_and_its_callback_completes_it(task, grader, fake, drain):
+def test_an_accepted_batch_waits_until_its_callback_completes_it(task, grader, fake, drain):
     Grader.objects.update(supports_async=True)
     grader.refresh_from_db()
     fake.answers_later = True
@@ -143,7 +143,7 @@ def test_what_a_batch_grader_accepts_waits_and_its_callback_completes_it(task, g
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_callback_before_the_202_was_read_is_not_undone_by_it(task, grader, fake, drain):
+def test_a_202_read_after_its_callback_undoes_nothing(task, grader, fake, drain):
     Grader.objects.update(supports_async=True)
     grader.refresh_from_db()
     fake.answers_later, replies = True, []
@@ -160,7 +160,7 @@ def test_a_callback_before_the_202_was_read_is_not_undone_by_it(task, grader, fa
     assert Score.objects.count() == 3
 
 
-def test_unsure_scores_of_an_answer_wait_for_a_person_and_the_others_do_not(task, grader, fake, drain):
+def test_only_unsure_scores_of_a_response_wait_for_a_person(task, grader, fake, drain):
     type(task).objects.update(review_below_confidence=0.5)
     fake.judge = lambda completion: {"value": 0.5, "confidence": int(completion["response"]) / 10}
     runs = runs_of(task, 10)
@@ -177,13 +177,13 @@ def test_unsure_scores_of_an_answer_wait_for_a_person_and_the_others_do_not(task
 # --- slots and tokens -----------------------------------------------------------------------------------------------
 
 
-def test_the_slots_of_a_drain_that_ended_are_free_at_once(single, single_task, drain):
+def test_the_slots_of_an_ended_drain_are_free_at_once(single, single_task, drain):
     runs_of(single_task, 5)
     drain(single)
     assert share(single) == 2
 
 
-def test_slots_come_back_from_a_drain_that_broke_off(single, single_task, drain, monkeypatch):
+def test_the_slots_of_a_failed_drain_are_free_again(single, single_task, drain, monkeypatch):
     def fails(*_):
         raise RuntimeError("a fault of ours")
 
@@ -221,7 +221,7 @@ def test_a_drain_that_may_send_no_more_keeps_its_slots_until_its_calls_have_ende
     assert WorkflowRun.objects.filter(status=left).count() == 4
 
 
-def test_a_rate_limited_grader_is_given_back_what_was_not_used(fake, db, drain, monkeypatch):
+def test_unused_tokens_of_a_rate_limited_grader_are_returned(fake, db, drain, monkeypatch):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=6_000)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 3)
     taken, returned = [], []
@@ -243,7 +243,7 @@ def test_a_rate_limited_grader_is_given_back_what_was_not_used(fake, db, drain, 
     assert sum(taken) - sum(returned) == 3
 
 
-def test_what_a_hold_sends_to_sleep_gives_its_tokens_back(fake, db, drain, monkeypatch):
+def test_runs_put_to_sleep_by_a_hold_return_their_tokens(fake, db, drain, monkeypatch):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=1, rate_per_minute=6_000)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 4)
     fake.script = [lambda handler, path, body: (429, {"error": "slow"}, True, {"Retry-After": "40"})]
@@ -281,7 +281,7 @@ def queries_of_a_drain(task, grader, drain):
 
 
 @pytest.mark.postgres
-def test_whoever_subscribed_is_told_of_each_score_without_one_query_more(task, grader, drain):
+def test_subscribers_get_an_event_of_each_score_without_another_query(task, grader, drain):
     silent = queries_of_a_drain(task, grader, drain)
     assert not Event.objects.exists()
     WebhookFactory(organization=task.organization, events=["score.completed"])
@@ -297,7 +297,7 @@ def test_whoever_subscribed_is_told_of_each_score_without_one_query_more(task, g
     [{"events": ["score.failed"]}, {"status": "disabled"}, {"deleted_at": timezone.now()}, {"organization": None}],
     ids=["to-another-kind", "disabled", "deleted", "from-another-organization"],
 )
-def test_nobody_else_is_told_of_a_score(task, grader, drain, listening):
+def test_only_subscribers_get_events_of_scores(task, grader, drain, listening):
     fields = {"events": ["score.completed"], "organization": task.organization} | listening
     if fields["organization"] is None:
         del fields["organization"]
@@ -308,7 +308,7 @@ def test_nobody_else_is_told_of_a_score(task, grader, drain, listening):
     assert not Event.objects.exists()
 
 
-def test_each_score_is_told_once_whatever_comes_again(task, grader, fake, drain):
+def test_each_score_has_one_event_even_if_it_is_saved_again(task, grader, fake, drain):
     WebhookFactory(organization=task.organization, events=["score.completed"])
     (run,) = runs_of(task, 1)
     drain(grader)

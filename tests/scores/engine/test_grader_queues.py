@@ -9,7 +9,7 @@ from tasks.states import Priority
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 
 
-def test_pending_runs_are_counted_and_the_oldest_of_any_priority_tells_since_when(db):
+def test_pending_runs_are_counted_with_the_age_of_the_oldest_of_any_priority(db):
     grader = GraderFactory()
     completion = CompletionFactory(task=TaskFactory(organization=grader.organization, graders=[grader]))
     old, now = timezone.now() - timedelta(hours=1), timezone.now()

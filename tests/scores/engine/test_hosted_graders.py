@@ -141,7 +141,7 @@ def test_a_child_that_died_while_it_was_idle_is_replaced(rule, hosted, submit, d
     assert later.score.reasoning != run.score.reasoning
 
 
-def test_items_are_judged_outside_this_process_and_children_are_used_again(rule, hosted, submit, drain):
+def test_items_are_judged_in_reused_child_processes(rule, hosted, submit, drain):
     rule("process")
     runs = submit(*"abcdef")
     drain(hosted)

@@ -70,7 +70,7 @@ def test_a_body_that_was_changed_after_signing_is_refused(faces):
     assert faces(behave) == retried("bad_signature")
 
 
-def test_answers_that_were_swapped_are_recorded_for_neither(faces):
+def test_swapped_responses_are_recorded_for_neither(faces):
     waiting = []
 
     def behave(connection, request):
@@ -85,7 +85,7 @@ def test_answers_that_were_swapped_are_recorded_for_neither(faces):
     assert faces(behave, runs=2) == retried("bad_signature") * 2
 
 
-def test_an_answer_of_yesterday_is_refused(faces):
+def test_a_response_from_yesterday_is_refused(faces):
     def behave(connection, request):
         body = json.dumps({"requestId": "yesterday", "score": {"value": 1, "confidence": 1}}).encode()
         connection.answer(body, headers=signature(request, body, offset_s=-86_400, request_id="yesterday"))
@@ -98,7 +98,7 @@ def test_a_body_about_another_request_is_refused_although_its_signature_is_good(
     assert faces(signed(body)) == retried("wrong_request_id")
 
 
-def test_a_request_that_is_sent_back_is_no_answer(faces):
+def test_an_echoed_request_is_refused(faces):
     def behave(connection, request):
         headers = [(AT, request.headers["x-autotune-timestamp"]), (MARK, request.headers["x-autotune-signature"])]
         connection.answer(request.body, headers=headers)
@@ -113,11 +113,11 @@ def test_a_clock_that_is_off_by_more_than_five_minutes_is_refused_and_named(face
 
 
 @pytest.mark.parametrize("seconds", [-290, 290])
-def test_a_clock_that_is_off_by_less_is_good(faces, seconds):
+def test_a_clock_that_is_off_by_less_is_accepted(faces, seconds):
     assert faces(signed(result, offset_s=seconds)) == COMPLETED
 
 
-def test_a_bad_signature_is_tried_once_more_and_then_fails(faces):
+def test_a_bad_signature_is_retried_once_and_then_fails(faces):
     assert faces(unsigned()) == retried("missing_header")
     with raw_server(unsigned()) as server:
         run = faces.again(server.url)

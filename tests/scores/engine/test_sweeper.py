@@ -66,7 +66,7 @@ def drained(fake, grader, count):
     until(lambda: len(fake.items) >= count and not drains.ask(grader.pk))
 
 
-def test_what_is_due_is_scored_although_no_message_comes(fake, make, sweeper):
+def test_due_runs_are_scored_without_any_message(fake, make, sweeper):
     make(7)
     drained(fake, make.grader, 7)
     sweeper.stop()
@@ -84,7 +84,7 @@ def test_the_work_of_a_lost_worker_is_taken_over(fake, make, sweeper):
 
 
 @pytest.mark.postgres
-def test_a_run_that_slept_after_a_failure_is_tried_again(fake, make, sweeper):
+def test_a_run_that_slept_after_a_failure_is_retried(fake, make, sweeper):
     type(make.task).objects.update(backoff_ms=100, max_backoff_ms=300)
     fake.script = refuse(503, times=2)
     (run,) = make()
@@ -94,7 +94,7 @@ def test_a_run_that_slept_after_a_failure_is_tried_again(fake, make, sweeper):
 
 
 @pytest.mark.postgres
-def test_a_drain_that_waits_for_a_slow_call_hears_of_new_work(fake, make, sweeper):
+def test_a_drain_waiting_for_a_slow_call_picks_up_new_runs(fake, make, sweeper):
     slow = threading.Event()
 
     def slowly(handler, path, body):
@@ -112,7 +112,7 @@ def test_a_drain_that_waits_for_a_slow_call_hears_of_new_work(fake, make, sweepe
 
 
 @pytest.mark.postgres
-def test_one_slow_grader_holds_no_other_back(fake, make, sweeper):
+def test_one_slow_grader_does_not_delay_others(fake, make, sweeper):
     fake.gate.clear()
     make()
     until(lambda: fake.calls)
@@ -125,7 +125,7 @@ def test_one_slow_grader_holds_no_other_back(fake, make, sweeper):
 
 
 @pytest.mark.postgres
-def test_a_pass_that_fails_is_not_the_last(fake, make, sweeper, caplog):
+def test_a_failed_pass_is_followed_by_the_next(fake, make, sweeper, caplog):
     with connection.cursor() as cursor:
         cursor.execute("alter table scores_workflowrun rename to scores_hidden")
         try:
@@ -146,7 +146,7 @@ def test_two_sweepers_score_everything_once(fake, make, sweeper):
     assert sorted(set(fake.items)) == sorted(fake.items)
 
 
-def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatch):
+def test_a_recent_sweep_of_another_process_is_enough(fake, make, monkeypatch):
     waits = threading.Semaphore(0)
     real = pulses.is_recent
 
@@ -170,7 +170,7 @@ def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatc
     until(lambda: not any(thread.name.startswith("sweeper") for thread in threading.enumerate()))
 
 
-def test_a_sweeper_that_was_stopped_drains_nothing_more(fake, make):
+def test_a_stopped_sweeper_starts_no_drain(fake, make):
     stopped = Sweeper()
     stopped.start()
     stopped.stop()

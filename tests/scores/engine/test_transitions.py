@@ -25,11 +25,11 @@ def test_the_table_names_every_status():
     assert set(MOVES) == set(RunStatus)
 
 
-def test_a_completed_run_never_moves():
+def test_a_completed_run_never_changes():
     assert MOVES[RunStatus.COMPLETED] == frozenset()
 
 
-def test_a_failed_run_moves_only_when_it_is_tried_again():
+def test_a_failed_run_changes_only_by_a_retry():
     assert MOVES[RunStatus.FAILED] == {RunStatus.PENDING}
 
 
@@ -90,7 +90,7 @@ def test_advancing_stores_what_changes_with_the_move(db):
     assert (run.status, run.error_code, run.error_repeats) == ("failed", "cancelled", 2)
 
 
-def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
+def test_the_slower_of_two_writers_gets_an_error(db):
     ours = RunFactory(status="running")
     theirs = WorkflowRun.objects.get(pk=ours.pk)
     advance(theirs, RunStatus.COMPLETED)
