@@ -75,7 +75,7 @@ def test_the_estimate_counts_the_calls_that_a_grader_needs(api):
     assert api.post(BATCH, {"completions": [item(task)] * 9}).json()["estimatedScoreTimeMs"] == 300
 
 
-def test_ten_thousand_are_taken_at_once(api, task):
+def test_ten_thousand_items_are_accepted_at_once(api, task):
     answer = api.post(BATCH, {"completions": [item(task)] * 10_000})
     assert (answer.status_code, len(answer.json()["completions"])) == (202, 10_000)
     assert rows() == (10_000, 10_000)
@@ -103,7 +103,7 @@ def test_ten_thousand_are_taken_at_once(api, task):
     ids=lambda value: str(value)[:40],
 )
 @pytest.mark.parametrize("query", ["", "?partial=true"])
-def test_what_is_no_batch_is_refused(api, body, pointer, code, query):
+def test_an_invalid_batch_is_refused(api, body, pointer, code, query):
     answer = api.post(BATCH + query, body)
     if query and pointer.startswith("/completions/"):
         assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [(pointer, code)]
@@ -119,7 +119,7 @@ def test_one_bad_item_of_500_refuses_all(api, task):
     assert rows() == (0, 0)
 
 
-def test_every_bad_item_is_named_whatever_is_wrong_with_it(api, task):
+def test_every_invalid_item_is_named(api, task):
     foreign = TaskFactory(organization=OrganizationFactory())
     batch = [
         item(task),
@@ -163,7 +163,7 @@ def test_a_task_of_another_organization_among_a_hundred_refuses_all(api, task):
     assert rows() == (0, 0)
 
 
-def test_a_batch_of_conflicts_alone_is_a_conflict(api, task):
+def test_a_batch_of_only_conflicts_is_a_conflict(api, task):
     archived = TaskFactory(organization=api.organization, archived=True)
     inactive = TaskFactory(
         organization=api.organization, graders=[GraderFactory(organization=api.organization, status="inactive")]

@@ -47,7 +47,7 @@ def test_a_batch_without_a_fault_is_answered_as_without_partial(api, task):
     assert set(answer.json()["completions"][0]) == {"id", "externalId", "workflowRunIds"}
 
 
-def test_a_batch_of_faults_alone_takes_nothing(api, task):
+def test_a_batch_of_only_invalid_items_stores_nothing(api, task):
     answer = api.post(PARTIAL, {"completions": [item(task, response=1), None]})
     assert (answer.status_code, answer.json()["completions"]) == (207, [])
     assert [error["index"] for error in answer.json()["errors"]] == [0, 1]

@@ -108,7 +108,7 @@ def test_a_panel_of_which_all_failed_is_a_failed_completion(db, aggregation):
     assert reward() == (None, None, 0, 2, "grader_error")
 
 
-def test_shadows_never_count_and_never_hold_the_completion_back(db):
+def test_shadow_scores_never_count_and_never_delay_the_completion(db):
     panel = Panel(scoring=2, shadows=2)
     runs = panel.runs()
     panel.scored(2, runs[2], 0.0)
@@ -129,7 +129,7 @@ def test_a_shadow_beside_a_sole_grader_leaves_the_reward_to_it(db):
     assert reward() == (0.75, 0.9, 1, 0, "")
 
 
-def test_a_reward_that_is_there_stays_as_it_is(db):
+def test_an_existing_reward_stays_unchanged(db):
     panel = Panel(scoring=2)
     runs = panel.runs()
     for place in (0, 1):
@@ -167,7 +167,7 @@ def test_many_completions_are_settled_in_few_queries(db, django_assert_max_num_q
 @pytest.mark.postgres
 @COMMITTED
 @pytest.mark.parametrize("second_fails", [False, True])
-def test_two_graders_that_finish_at_the_same_moment_make_one_reward_of_both(second_fails):
+def test_two_graders_that_finish_concurrently_make_one_reward(second_fails):
     panel = Panel(scoring=2)
     for _ in range(15):
         first, second = panel.runs()
@@ -180,7 +180,7 @@ def test_two_graders_that_finish_at_the_same_moment_make_one_reward_of_both(seco
 
 @pytest.mark.postgres
 @COMMITTED
-def test_two_graders_that_save_the_same_completions_in_other_orders_do_not_block_each_other():
+def test_saving_the_same_completions_in_different_orders_never_deadlocks():
     panel = Panel(scoring=2)
     pairs = [panel.runs() for _ in range(40)]
     version_id = panel.task.version_id
@@ -235,7 +235,7 @@ def finished_without_reward(panel):
     return runs
 
 
-def test_a_panel_that_was_overlooked_is_settled(db):
+def test_the_sweep_settles_an_overlooked_panel(db):
     panel = Panel(scoring=2)
     finished_without_reward(panel)
     assert settling.settle_overlooked(settling.Facts()) == 1
@@ -243,14 +243,14 @@ def test_a_panel_that_was_overlooked_is_settled(db):
     assert settling.settle_overlooked(settling.Facts()) == 0
 
 
-def test_a_panel_at_work_is_not_overlooked(db):
+def test_a_panel_in_progress_is_not_overlooked(db):
     panel = Panel(scoring=2)
     panel.scored(0, panel.runs()[0])
     assert settling.settle_overlooked(settling.Facts()) == 0
     assert Reward.objects.count() == 0
 
 
-def test_panels_at_work_do_not_hide_an_overlooked_one(db):
+def test_panels_in_progress_do_not_hide_an_overlooked_one(db):
     panel = Panel(scoring=2)
     for _ in range(3):
         panel.scored(0, panel.runs()[0])

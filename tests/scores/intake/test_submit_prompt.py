@@ -150,5 +150,5 @@ def nested(depth):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_messages_that_are_none_are_refused_with_the_pointer(api, task, messages, pointer, code):
+def test_invalid_messages_are_refused_with_the_pointer(api, task, messages, pointer, code):
     assert refused(api, task, messages=messages) == [(pointer, code)]

@@ -194,7 +194,7 @@ def test_what_is_not_json_in_utf_8_is_refused(api, task, path, raw):
 
 
 @pytest.mark.parametrize("path", [ALONE, BATCH])
-def test_c22_a_body_with_a_byte_order_mark_is_refused_as_that(api, path):
+def test_c22_a_body_with_a_byte_order_mark_is_refused_with_that_reason(api, path):
     answer = api.post(path, raw=b'\xef\xbb\xbf{"response":"r"}')
     assert answer.status_code == 400
     assert "begins with a byte-order mark" in answer.json()["errors"][0]["detail"]
@@ -259,7 +259,7 @@ def test_a_body_over_the_limit_is_refused_by_its_length(api, task, path):
 
 
 @pytest.mark.parametrize("length", ["-1", "abc", "1e3", "²"])
-def test_a_length_that_is_none_is_refused(api, length):
+def test_an_invalid_content_length_is_refused(api, length):
     answer = api.client.post(
         "/api/v1/completions", b"{}", content_type="application/json", CONTENT_LENGTH=length,
         HTTP_AUTHORIZATION=f"Bearer {api.key}",
