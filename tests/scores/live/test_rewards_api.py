@@ -38,7 +38,7 @@ class TestTheAnswer:
             "code": None,
         }  # fmt: skip
 
-    def test_what_fails_says_so_with_its_code_and_never_a_number(self, grader, task, drain, fake):
+    def test_a_failure_has_a_code_and_never_a_number(self, grader, task, drain, fake):
         fake.judge = lambda completion: "cannot_judge" if completion["response"] == "bad" else 1
         api = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
         task.max_attempts = 1
@@ -50,7 +50,7 @@ class TestTheAnswer:
         assert (bad["value"], bad["confidence"], bad["status"]) == (None, None, "failed")
         assert bad["code"]
 
-    def test_it_stores_completions_as_any_other_call_does(self, trainer, key, live_task):
+    def test_it_stores_completions_like_a_submission(self, trainer, key, live_task):
         messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
         trainer.ask({"messages": messages, "response": "Hello", "metadata": {"step": 1}}, modelId="policy-7")
         completion = Completion.objects.get()
@@ -58,7 +58,7 @@ class TestTheAnswer:
         assert (completion.metadata, completion.model_id, completion.created_by) == ({"step": 1}, "policy-7", key.user)
         assert (completion.task_version, completion.priority) == (live_task.version, 2)
 
-    def test_a_sender_that_names_no_model_is_called_live(self, trainer):
+    def test_without_a_model_the_model_is_live(self, trainer):
         trainer.ask("4")
         assert Completion.objects.get().model_id == "live"
 
@@ -77,7 +77,7 @@ class TestTheAnswer:
 
 
 class TestTheDeadline:
-    def test_without_room_for_waiters_the_present_state_is_answered_at_once(self, trainer, settings):
+    def test_with_too_many_waiters_the_current_state_is_returned_at_once(self, trainer, settings):
         settings.LONG_POLL_MAX_WAITERS = 0
         begun = time.monotonic()
         assert trainer.ask("4", deadlineMs=300_000)[0]["status"] == "pending"
@@ -210,21 +210,21 @@ class TestAccess:
 
 
 class TestTheTrail:
-    def test_a_call_is_one_event_that_names_the_task_and_no_text(self, trainer, key, live_task):
+    def test_a_call_is_one_event_with_the_task_and_without_text(self, trainer, key, live_task):
         trainer.ask({"prompt": "a secret", "response": "another"}, "5")
         (event,) = AuditEvent.objects.filter(resource="rewards")
         assert (event.action, event.status, event.outcome, event.user) == ("rewards.create", 200, "succeeded", key.user)
         assert (event.object_id, event.objects_count) == (public("task", live_task), 2)
         assert event.fields == ["taskId", "items", "deadlineMs"]
 
-    def test_so_is_a_refusal(self, trainer):
+    def test_a_refusal_is_one_event_too(self, trainer):
         trainer.refused()
         (event,) = AuditEvent.objects.filter(resource="rewards")
         assert (event.status, event.code, event.outcome) == (400, "invalid_request", "refused")
 
 
 class TestRepeating:
-    def test_an_idempotency_key_answers_what_was_answered(self, trainer, score, live_task):
+    def test_an_idempotency_key_repeats_the_first_response(self, trainer, score, live_task):
         first = trainer.api.post("/rewards", reward_request(live_task, "4", fresh=True), idempotency_key="k")
         score(first.json()["rewards"][0])
         again = trainer.api.post("/rewards", reward_request(live_task, "4", fresh=True), idempotency_key="k")

@@ -51,7 +51,7 @@ class TestEqualRequestsAtOnce:
         assert fresh or len({reward["completionId"] for (reward,) in answers}) == 1
         assert fresh or (Completion.objects.count(), WorkflowRun.objects.count()) == (1, 1)
 
-    def test_overlapping_ones_in_other_orders_never_wait_in_a_circle(self, key, live_task):
+    def test_overlapping_requests_in_different_orders_never_deadlock(self, key, live_task):
         works = [ask(key, live_task, *MANY), ask(key, live_task, *reversed(MANY)), ask(key, live_task, *MANY[20:])] * 2
         answers = together(*works)
         assert Completion.objects.count() == len(MANY)
@@ -59,7 +59,7 @@ class TestEqualRequestsAtOnce:
             reward["completionId"] for reward in reversed(answers[1])
         ]
 
-    def test_what_has_ended_its_time_is_scored_anew_once(self, key, live_task):
+    def test_an_expired_failure_is_scored_again_once(self, key, live_task):
         (old,) = ask(key, live_task, "4")()
         about = Completion.objects.get()
         gone = {"value": None, "used": 0, "failed": 1, "aggregation": "mean", "error_code": "timeout"}
@@ -71,7 +71,7 @@ class TestEqualRequestsAtOnce:
         assert len({reward["completionId"] for (reward,) in answers} - {old["completionId"]}) == 1
         assert Completion.objects.count() == 2
 
-    def test_one_that_is_rolled_back_is_not_joined(self, key, live_task, monkeypatch):
+    def test_a_completion_that_is_rolled_back_is_not_joined(self, key, live_task, monkeypatch):
         """Its completions are never there: who waited for it stores its own."""
         real, blocked = answering._store, []
 
@@ -89,7 +89,7 @@ class TestEqualRequestsAtOnce:
         (reward,) = future[0].result(PATIENCE_S)
         assert reward["completionId"] == public("comp", Completion.objects.get())
 
-    def test_what_is_erased_at_this_moment_is_scored_anew(self, key, live_task, monkeypatch):
+    def test_a_completion_being_erased_is_scored_again(self, key, live_task, monkeypatch):
         ask(key, live_task, "4")()
         old = Completion.objects.get().pk
         real, acted = reuse.take, []
@@ -117,7 +117,7 @@ def waits_for_a_lock():
 
 
 class TestWaiting:
-    def test_it_ends_when_the_last_item_is_final(self, key, live_task):
+    def test_the_wait_ends_when_the_last_item_is_final(self, key, live_task):
         future = aside(ask(key, live_task, "1", "2", "1", deadlineMs=60_000))
         until(lambda: Completion.objects.count() == 2 and waiting.hub._count)
         score("1", 0.1)
@@ -125,7 +125,7 @@ class TestWaiting:
         score("2", 0.2)
         assert [reward["value"] for reward in future.result(PATIENCE_S)] == [0.1, 0.2, 0.1]
 
-    def test_the_deadline_brings_what_there_is(self, key, live_task):
+    def test_at_the_deadline_the_available_rewards_are_returned(self, key, live_task):
         ask(key, live_task, "1", "2")()
         score("1", 0.1)
         begun = time.monotonic()
@@ -134,7 +134,7 @@ class TestWaiting:
         assert (first["status"], second["status"]) == ("completed", "pending")
         assert 0.5 <= time.monotonic() - begun < 5
 
-    def test_those_who_wait_hold_no_connection_and_no_transaction(self, key, live_task):
+    def test_waiting_requests_hold_no_connection_and_no_transaction(self, key, live_task):
         futures = [aside(ask(key, live_task, "1", deadlineMs=60_000)) for _ in range(settings.DB_POOL_SIZE + 4)]
         until(lambda: waiting.hub._count == len(futures))
         with transaction.atomic():  # nobody holds a lock on what stands
@@ -143,7 +143,7 @@ class TestWaiting:
         score("1", 0.25)
         assert {future.result(PATIENCE_S)[0]["value"] for future in futures} == {0.25}
 
-    def test_a_failure_ends_it_too(self, key, live_task):
+    def test_a_failure_ends_the_wait_too(self, key, live_task):
         future = aside(ask(key, live_task, "1", deadlineMs=60_000))
         until(lambda: Completion.objects.count() and waiting.hub._count)
         erasing.erase([Completion.objects.get().pk], end_unfinished=True)

@@ -41,7 +41,7 @@ def test_an_asynchronous_grader_leaves_it_pending_until_its_callback(fake, ask, 
     assert len(fake.accepted) == 1
 
 
-def test_what_waits_for_a_person_is_pending_and_its_neighbours_are_not(fake, grader, ask, drain):
+def test_only_the_item_that_waits_for_a_person_is_pending(fake, grader, ask, drain):
     fake.judge = lambda completion: {"value": 0.25, "confidence": float(completion["response"])}
     task = TaskFactory(organization=grader.organization, graders=[grader], review_below_confidence=0.5)
     ask(task, "0.9", "0.1")
@@ -49,7 +49,7 @@ def test_what_waits_for_a_person_is_pending_and_its_neighbours_are_not(fake, gra
     assert ask(task, "0.9", "0.1") == [("completed", 0.25, None), PENDING]
 
 
-def test_a_panel_is_pending_until_its_last_grader_has_spoken(fake, grader, ask, drain):
+def test_a_panel_is_pending_until_its_last_grader_has_judged(fake, grader, ask, drain):
     other = GraderFactory(endpoint=fake.url, organization=grader.organization, max_batch_size=10)
     task = TaskFactory(organization=grader.organization, graders=[grader, other])
     ask(task, "4")

@@ -95,7 +95,7 @@ def test_foundry_behind_its_flag(endpoint_of, call, judge, settings):
 # --- the policy -----------------------------------------------------------------------------------------------------
 
 
-def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
+def test_the_policy_hold_makes_the_client_retry(endpoint_of, call, judge):
     endpoint = endpoint_of(unscored="hold", neutral_value=0.25)
     held = call(endpoint, whole("a", "b"))
     assert (held.status, held.json["code"], held.headers["Retry-After"]) == (503, "pending", "1")
@@ -112,7 +112,7 @@ def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
         ("error", 0.25, 502, "timeout"),
     ],
 )
-def test_what_failed_is_answered_by_the_policy(endpoint_of, call, judge, unscored, neutral, status, expected):
+def test_a_failed_sample_gets_the_policy(endpoint_of, call, judge, unscored, neutral, status, expected):
     endpoint = endpoint_of(unscored=unscored, neutral_value=neutral)
     call(endpoint, whole("a"))
     judge(code="timeout")
@@ -122,13 +122,13 @@ def test_what_failed_is_answered_by_the_policy(endpoint_of, call, judge, unscore
         assert answer.json["extra_logs"] == {"autotune_unscored": [1.0]}
 
 
-def test_error_tells_what_is_late_as_such(endpoint_of, call):
+def test_the_policy_error_reports_late_samples(endpoint_of, call):
     late = call(endpoint_of(unscored="error"), whole("a"))
     assert (late.status, late.json["code"]) == (503, "pending")
 
 
 @pytest.mark.parametrize("unscored", ["neutral", "hold"])
-def test_a_task_that_takes_no_work_answers_what_it_scored_before(endpoint_of, call, judge, live_task, unscored):
+def test_a_task_that_accepts_no_submissions_returns_existing_scores(endpoint_of, call, judge, live_task, unscored):
     endpoint = endpoint_of(unscored=unscored, neutral_value=0.25)
     call(endpoint, whole("a"))
     judge(0.8)
@@ -138,7 +138,7 @@ def test_a_task_that_takes_no_work_answers_what_it_scored_before(endpoint_of, ca
     assert call(endpoint, whole("b")).json["rewards"] == [0.25]
 
 
-def test_an_inactive_grader_is_told_where_the_policy_is_an_error(endpoint_of, call, live_task):
+def test_the_policy_error_reports_an_inactive_grader(endpoint_of, call, live_task):
     grader = live_task.version.members.get().grader
     grader.status = "inactive"
     grader.save(update_fields=["status"])
@@ -147,7 +147,7 @@ def test_an_inactive_grader_is_told_where_the_policy_is_an_error(endpoint_of, ca
 
 
 @pytest.mark.parametrize("text", ["\x00", "x" * (1024 * 1024 + 1)])
-def test_a_sample_that_cannot_be_scored_takes_no_other_with_it(endpoint_of, call, judge, text):
+def test_an_unscorable_sample_does_not_affect_others(endpoint_of, call, judge, text):
     endpoint = endpoint_of(neutral_value=0.25)
     call(endpoint, whole("a", text, "b"))
     judge(0.8)
@@ -180,7 +180,7 @@ def test_equal_samples_of_two_endpoints_are_scored_once(endpoint_of, call, judge
     assert Completion.objects.count() == 1
 
 
-def test_another_label_is_other_work(endpoint_of, call):
+def test_a_different_label_is_scored_separately(endpoint_of, call):
     for label in ("4", "5"):
         call(endpoint_of("slime"), {**SLIME, "label": label})
     assert Completion.objects.count() == 2
@@ -210,7 +210,7 @@ def test_many_samples_are_answered_in_order(endpoint_of, call, judge):
 # --- what is told ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_answered_without_a_score_is_counted_and_told(endpoint_of, call, judge, caplog, monkeypatch):
+def test_samples_answered_without_a_score_are_counted_and_logged(endpoint_of, call, judge, caplog, monkeypatch):
     monkeypatch.setattr(counting, "_missing", {})
     endpoint = endpoint_of()
     with caplog.at_level(logging.WARNING, logger="scores.live.counting"):
@@ -226,7 +226,7 @@ def test_what_is_answered_without_a_score_is_counted_and_told(endpoint_of, call,
     assert endpoint.last_used_at is not None
 
 
-def test_what_was_not_answered_is_told_and_not_counted(endpoint_of, call, caplog, monkeypatch):
+def test_unanswered_samples_are_logged_and_not_counted(endpoint_of, call, caplog, monkeypatch):
     monkeypatch.setattr(counting, "_missing", {})
     endpoint = endpoint_of(unscored="hold")
     with caplog.at_level(logging.WARNING, logger="scores.live.counting"):
@@ -254,20 +254,20 @@ def test_a_refused_call_leaves_an_event_too(endpoint_of, call):
     assert "guess" not in str(vars(event))
 
 
-def test_a_held_call_leaves_what_was_stored_and_what_was_answered(endpoint_of, call):
+def test_a_held_call_leaves_an_event_for_storing_and_one_for_its_response(endpoint_of, call):
     call(endpoint_of(unscored="hold"), whole("a"))
     events = AuditEvent.objects.order_by("pk").values_list("status", "code")
     assert list(events) == [(200, ""), (503, "pending")]
 
 
-def test_no_thread_waits_where_none_may(endpoint_of, call, settings):
+def test_without_waiting_threads_a_call_is_refused(endpoint_of, call, settings):
     settings.LONG_POLL_MAX_WAITERS = 0
     for protocol, body in (("openrlhf", whole("a")), ("verify", ROLLOUT)):
         answer = call(endpoint_of(protocol, deadline_ms=60_000), body)
         assert (answer.status, answer.json["code"]) == (503, "too_many_waiting")
 
 
-def test_a_panel_and_a_person_are_waited_for_like_anything_else(key, call):
+def test_calls_wait_for_panels_and_reviewers_too(key, call):
     graders = [GraderFactory(organization=key.organization) for _ in range(2)]
     task = TaskFactory(organization=key.organization, graders=graders)
     endpoint = RewardEndpointFactory(task=task, created_by=key.user, deadline_ms=1, unscored="hold")

@@ -65,13 +65,13 @@ def test_a_repeated_request_does_not_show_the_address_again(api, body):
 @pytest.mark.parametrize(
     ("protocol", "deadline"), [("openrlhf", 170_000), ("slime", 110_000), ("verify", 110_000), ("foundry", 300_000)]
 )
-def test_the_deadline_lies_below_the_clients_own(api, body, settings, protocol, deadline):
+def test_the_default_deadline_is_below_the_clients_timeout(api, body, settings, protocol, deadline):
     settings.FOUNDRY_GRADER = True
     answer = api.post("/reward-endpoints", {**body, "protocol": protocol})
     assert answer.json()["rewardEndpoint"]["deadlineMs"] == deadline
 
 
-def test_foundry_is_there_behind_its_flag_only(api, body):
+def test_foundry_is_available_only_behind_its_flag(api, body):
     refused = api.post("/reward-endpoints", {**body, "protocol": "foundry"})
     assert (refused.status_code, codes(refused)) == (400, [("/protocol", "invalid_choice")])
 
@@ -94,7 +94,7 @@ def test_foundry_is_there_behind_its_flag_only(api, body):
         ({"taskId": "task_x"}, "/taskId", "malformed_id"),
     ],
 )
-def test_what_is_refused(api, body, change, pointer, code):
+def test_invalid_endpoints_are_refused(api, body, change, pointer, code):
     refused = api.post("/reward-endpoints", {**body, **change})
     assert (refused.status_code, codes(refused)) == (400, [(pointer, code)])
     assert RewardEndpoint.objects.count() == 0
@@ -110,14 +110,14 @@ def test_another_organizations_task_is_not_found(api, body):
     assert (refused.status_code, codes(refused)) == (404, [("/taskId", "not_found")])
 
 
-def test_an_archived_task_gets_none(api, body, task):
+def test_an_archived_task_gets_no_endpoint(api, body, task):
     task.archived = True
     task.save(update_fields=["archived"])
     refused = api.post("/reward-endpoints", body)
     assert (refused.status_code, refused.json()["code"]) == (409, "task_archived")
 
 
-def test_an_organization_has_a_bounded_number(api, body, monkeypatch):
+def test_an_organization_has_a_limit_of_endpoints(api, body, monkeypatch):
     monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 2)
     assert [api.post("/reward-endpoints", body).status_code for _ in range(3)] == [201, 201, 409]
     assert api.last.json()["code"] == "too_many_reward_endpoints"
@@ -149,7 +149,7 @@ def test_c4_the_policy_for_answers_without_text_is_set_and_changed(api, body):
     assert strict["withoutText"] == "strict"
 
 
-def test_rotating_makes_another_address(api, body, client):
+def test_rotating_creates_another_address(api, body, client):
     registration = api.post("/reward-endpoints", body).json()
     rotated = api.post(f"/reward-endpoints/{registration['rewardEndpoint']['id']}/rotate")
     assert rotated.status_code == 200
@@ -162,7 +162,7 @@ def test_rotating_makes_another_address(api, body, client):
     assert answer(rotated.json()["url"]).status_code == 200
 
 
-def test_a_deleted_one_is_gone(api, body):
+def test_a_deleted_endpoint_is_404(api, body):
     path = f"/reward-endpoints/{api.post('/reward-endpoints', body).json()['rewardEndpoint']['id']}"
     assert api.delete(path).status_code == 204
     assert api.get(path).status_code == 404
@@ -192,7 +192,7 @@ def test_a_test_key_makes_no_address(body, task):
     assert test.post(f"/reward-endpoints/{row.public_id}/rotate").status_code == 403
 
 
-def test_who_may_not_ask_for_rewards_makes_no_address(body, task):
+def test_a_role_without_live_rewards_creates_no_address(body, task):
     actions = ["create", "read", "update", "delete"]
     grants = [
         {"resource": "reward_endpoints", "actions": actions, "scope": "organization"},
@@ -206,7 +206,7 @@ def test_who_may_not_ask_for_rewards_makes_no_address(body, task):
     assert api.patch(f"/reward-endpoints/{row.public_id}", {"enabled": False}).status_code == 200
 
 
-def test_who_may_not_read_the_task_makes_no_new_address_for_it(task):
+def test_a_role_that_cannot_read_the_task_creates_no_new_address(task):
     grants = [
         {"resource": "reward_endpoints", "actions": ["read", "update"], "scope": "organization"},
         {"resource": "rewards", "actions": ["create"], "scope": "organization"},

@@ -84,7 +84,7 @@ def test_a_text_that_begins_with_its_prompt_is_always_split_there(prompt, respon
 
 
 @given(st.text(), st.text())
-def test_no_octet_of_the_response_is_lost(query, prompt):
+def test_no_byte_of_the_response_is_lost(query, prompt):
     response, is_prefixed = openrlhf.response_of(query, prompt)
     assert query.endswith(response)
     assert is_prefixed or response == query
@@ -119,7 +119,7 @@ def test_lists_of_any_length_are_answered_in_order(count):
         ({"query": ["a"], "prompts": ["a"], "labels": "x"}, [("/labels", "wrong_type")]),
     ],
 )
-def test_what_is_no_request_of_openrlhf_is_refused(body, expected):
+def test_an_invalid_request_of_openrlhf_is_refused(body, expected):
     assert refused("openrlhf", body) == expected
 
 
@@ -154,7 +154,7 @@ def test_slime_may_send_messages():
         ({"prompt": 1, "response": "4"}, [("/prompt", "wrong_type")]),
     ],
 )
-def test_what_is_no_request_of_slime_is_refused(body, expected):
+def test_an_invalid_request_of_slime_is_refused(body, expected):
     assert refused("slime", body) == expected
 
 
@@ -168,7 +168,7 @@ def test_verify_repeats_the_body_and_adds_the_reward():
     assert answer("verify", ROLLOUT, SCORED) == {**ROLLOUT, "reward": 0.8}
 
 
-def test_verify_says_what_could_not_be_judged():
+def test_verify_reports_what_could_not_be_judged():
     reply = answer("verify", ROLLOUT, Outcome(0.0, "timeout"))
     assert (reply["reward"], reply["_ng_failure_class"]) == (0.0, "judge_failed")
     assert reply["autotune_unscored"] == "timeout"
@@ -230,7 +230,7 @@ def test_verify_keeps_the_calls_of_tools_in_the_prompt():
         ({"responses_create_params": {"input": ["a"]}}, [("/responses_create_params/input/0", "wrong_type")]),
     ],
 )
-def test_what_is_no_rollout_is_refused(change, expected):
+def test_an_invalid_rollout_is_refused(change, expected):
     assert refused("verify", {**ROLLOUT, **change}) == expected
 
 
@@ -244,7 +244,7 @@ def test_foundry_reads_a_score():
     assert answer("foundry", GRADED, SCORED) == {"score": 0.8}
 
 
-def test_foundry_may_send_structured_output_alone():
+def test_foundry_may_send_only_structured_output():
     (sample,) = samples("foundry", {"sample": {"output_json": {"b": 1, "a": "é"}}, "item": {"prompt": "2+2?"}})
     assert (sample.prompt, sample.response) == ("2+2?", '{"a":"é","b":1}')
 
@@ -264,7 +264,7 @@ def test_foundry_prompts_are_the_rows_messages_or_text():
         ({"sample": {"output_text": "4"}, "item": []}, [("/item", "wrong_type")]),
     ],
 )
-def test_what_is_no_request_of_foundry_is_refused(body, expected):
+def test_an_invalid_request_of_foundry_is_refused(body, expected):
     assert refused("foundry", body) == expected
 
 
@@ -277,20 +277,20 @@ SLIME = {"prompt": "p", "response": "r"}
     "raw",
     [b"", b"{", b"\x80\x04\x95", b'{"prompt":"p","response":"r","label":NaN}', b'{"prompt":"p","prompt":"q"}', b"\xff"],
 )
-def test_what_is_not_json_is_refused(raw):
+def test_invalid_json_is_refused(raw):
     assert [code for _, code in refused("slime", raw)] in (["invalid_json"], ["duplicate_key"])
 
 
 @pytest.mark.parametrize("text", ["a\x00", "\ud800", "\udfff!"])
 @pytest.mark.parametrize("member", ["prompt", "response", "label"])
-def test_text_that_cannot_be_stored_refuses_its_sample_alone(member, text):
+def test_text_that_cannot_be_stored_refuses_only_its_sample(member, text):
     (sample,) = samples("slime", {**SLIME, member: text})
     assert sample.refused == "invalid_text"
     body = {"query": ["p\ud83d", "p2"], "prompts": ["p", "p"], "labels": [None, None]}
     assert [parsed.refused for parsed in samples("openrlhf", body)] == ["invalid_text", ""]
 
 
-def test_an_answer_that_repeats_such_text_is_json_all_the_same():
+def test_a_response_that_repeats_such_text_is_still_json():
     raw = protocols.write("verify", json.dumps({**ROLLOUT, "note": "\ud800\x00é"}).encode(), [LATE])
     assert json.loads(raw.decode())["note"] == "\ud800\x00é"
 
