@@ -29,12 +29,12 @@ def of(task, model):
     return next(row for row in comparisons.of_task(task.pk).models if row.model == model)
 
 
-def test_a_task_without_a_score_compares_nothing(task):
+def test_a_task_without_scores_has_an_empty_comparison(task):
     comparison = comparisons.of_task(task.pk)
     assert (comparison.models, comparison.count, comparison.since, comparison.mean) == ([], 0, None, None)
 
 
-def test_the_interval_is_students_where_each_prompt_has_one_answer(task):
+def test_with_one_answer_per_prompt_the_interval_is_students(task):
     values = [0.2, 0.4, 0.5, 0.9]
     scored(task, "a", *values)
     model = of(task, "a")
@@ -87,7 +87,7 @@ def test_the_buckets_hold_both_ends(task):
     assert (len(bins), sum(bins), bins[0], bins[BINS // 2], bins[-1]) == (BINS, 5, 2, 1, 2)
 
 
-def test_only_the_newest_are_looked_at(task, monkeypatch):
+def test_only_the_newest_scores_are_compared(task, monkeypatch):
     scored(task, "old", 0.1, 0.2)
     scored(task, "new", 0.8, 0.9)
     monkeypatch.setattr(comparisons, "NEWEST", 2)
@@ -95,7 +95,7 @@ def test_only_the_newest_are_looked_at(task, monkeypatch):
     assert ([model.model for model in comparison.models], comparison.count, comparison.is_full) == (["new"], 2, True)
 
 
-def test_the_course_over_time_has_the_mean_of_each_time(task):
+def test_the_course_over_time_has_the_mean_of_each_period(task):
     scored(task, "a", 0.2, 0.4, 0.9)
     start = datetime(2026, 11, 1, tzinfo=UTC)
     for at, reward in enumerate(Reward.objects.order_by("completion_id")):
@@ -108,7 +108,7 @@ def test_the_course_over_time_has_the_mean_of_each_time(task):
     assert comparison.since <= first < last <= comparison.until
 
 
-def test_models_stand_by_their_means_and_a_clear_difference_is_told(task):
+def test_models_are_ordered_by_mean_and_clear_differences_are_marked(task):
     scored(task, "low", 0.1, 0.12, 0.11, 0.09)
     scored(task, "high", 0.9, 0.92, 0.91, 0.89)
     scored(task, "near", 0.85, 0.95, 0.8, 0.99)
@@ -122,7 +122,7 @@ def test_models_stand_by_their_means_and_a_clear_difference_is_told(task):
     assert clear_by_pair == {("high", "low"): True, ("near", "low"): True, ("high", "near"): False}
 
 
-def test_two_models_that_always_score_the_same_differ_by_nothing_uncertain(task):
+def test_two_models_with_equal_constant_scores_differ_by_exactly_zero(task):
     scored(task, "a", 1.0, 1.0)
     scored(task, "b", 1.0, 1.0)
     (pair,) = comparisons.differences(comparisons.of_task(task.pk).models)
@@ -133,7 +133,7 @@ def test_two_models_that_always_score_the_same_differ_by_nothing_uncertain(task)
     ("freedom", "expected"),
     [(1, 12.706), (2, 4.303), (10, 2.228), (11, 2.201), (30, 2.042), (120, 1.980), (1e6, 1.960)],
 )
-def test_the_quantile_is_that_of_the_tables(freedom, expected):
+def test_the_quantile_matches_published_tables(freedom, expected):
     assert math.isclose(quantile95(freedom), expected, abs_tol=0.001)
 
 

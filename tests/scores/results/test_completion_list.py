@@ -41,7 +41,7 @@ def responses(answer):
     return [completion["response"] for completion in answer.json()["completions"]]
 
 
-def test_the_list_has_the_shape_of_one(api, task):
+def test_an_item_of_the_list_has_the_shape_of_a_single_completion(api, task):
     completion = make_completion(task, "4", metadata={"10": 1, "2": 2})
     RunFactory(completion=completion)
     body = api.get("/completions").json()
@@ -58,7 +58,7 @@ def test_the_newest_come_first_unless_asked_otherwise(api, task):
     assert responses(api.get("/completions?sort=createdAt")) == ["0", "1", "2"]
 
 
-def test_pages_by_offset_and_by_cursor_hold_everything_once(api, task):
+def test_offset_and_cursor_pages_list_every_row_once(api, task):
     for n in range(7):
         make_completion(task, str(n))
     assert responses(api.get("/completions?limit=3&offset=5")) == ["1", "0"]
@@ -89,7 +89,7 @@ def test_exact_filters(api, task):
         assert "".join(responses(api.get(f"/completions?{query}"))) == expected, query
 
 
-def test_the_filter_by_status_says_what_each_completion_says(api, task):
+def test_the_status_filter_matches_the_status_of_each_completion(api, task):
     make_completion(task, "no run begun").runs.create(
         organization=task.organization, task=task, grader=task.version.members.get().grader, panel_size=1,
         deadline_at="2030-01-01T00:00:00Z",
@@ -161,7 +161,7 @@ def test_dates_are_inclusive_as_dates_and_exclusive_as_instants(api, task):
         ("prompt=x", "?prompt"),
     ],
 )
-def test_a_query_that_cannot_be_meant_is_refused(api, query, pointer):
+def test_an_invalid_query_is_refused(api, query, pointer):
     assert [error_pointer for error_pointer, _ in problems(api.get(f"/completions?{query}"))] == [pointer]
 
 
@@ -196,7 +196,7 @@ def test_an_admin_of_the_operating_organization_sees_all(admin_api, task):
     assert responses(admin_api.get(f"/completions?taskId={public('task', task)}")) == ["theirs"]
 
 
-def test_a_grader_owner_sees_none_that_nobody_shared(api_for, api):
+def test_a_grader_owner_sees_only_shared_completions(api_for, api):
     answer = api_for(role="grader_owner", organization=api.organization).get("/completions")
     assert (answer.status_code, answer.json()["completions"]) == (200, [])
 

@@ -80,17 +80,17 @@ def test_every_code_that_a_run_can_end_with_is_listed():
     assert {code: place for code, place in codes.items() if code not in failure_codes.CODES.keys() | ELSEWHERE} == {}
 
 
-def test_no_code_is_listed_that_nothing_gives():
+def test_every_listed_code_is_used():
     assert sorted(failure_codes.CODES.keys() - all_codes().keys()) == []
 
 
 @pytest.mark.parametrize("code", sorted(failure_codes.CODES))
-def test_each_code_belongs_to_somebody_and_says_in_a_sentence_what_must_change(code):
+def test_each_code_has_an_owner_and_a_sentence_with_advice(code):
     assert failure_codes.fault(code) in ("grader", "caller", "platform")
     assert re.fullmatch(r"[A-Z].{10,160}\.", failure_codes.advice(code))
 
 
-def test_a_code_that_is_not_listed_can_only_be_ours():
+def test_an_unlisted_code_counts_as_the_platforms():
     assert failure_codes.fault("never_heard_of") == "platform"
     assert failure_codes.advice("never_heard_of")
 

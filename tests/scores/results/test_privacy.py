@@ -88,7 +88,7 @@ def whole():
     return REASONING, VERDICT["dimensions"]
 
 
-def test_without_redaction_who_reads_a_score_reads_all_of_it(consumer, score, api_for, grader, maker):
+def test_without_redaction_readers_of_a_score_see_all_of_it(consumer, score, api_for, grader, maker):
     assert seen(consumer, score) == whole()
     assert seen(api_for(organization=grader.organization, role="grader_owner", user=maker), score) == whole()
 
@@ -99,7 +99,7 @@ def test_what_a_grader_redacts_other_organizations_never_see(api_for, score, gra
     assert seen(api_for(organization=score.organization, role=role), score) == (None, None)
 
 
-def test_each_of_the_two_is_redacted_by_itself(consumer, score, grader):
+def test_reasoning_and_dimensions_are_redacted_independently(consumer, score, grader):
     redact(grader, dimensions=False)
     assert seen(consumer, score) == (None, VERDICT["dimensions"])
     redact(grader, reasoning=False)
@@ -125,7 +125,7 @@ def test_in_the_graders_own_organization_it_is_not_redacted(api_for):
     assert seen(api_for(organization=task.organization, role="training_operator"), score) == whole()
 
 
-def test_a_role_that_does_not_read_reasoning_sees_the_number_alone(api_for, score):
+def test_a_role_without_reasoning_sees_only_the_number(api_for, score):
     role = Role.objects.create(
         organization=score.organization,
         name="numbers",
@@ -170,7 +170,7 @@ def test_exports_leave_out_redacted_dimensions_and_their_names(consumer, score, 
 
 
 @pytest.mark.parametrize(("redacted", "expected"), [(False, whole()), (True, (None, None))])
-def test_webhooks_tell_what_the_organization_may_see(score, grader, redacted, expected):
+def test_webhooks_send_only_what_the_organization_may_see(score, grader, redacted, expected):
     redact(grader, reasoning=redacted, dimensions=redacted)
     WebhookFactory(organization=score.organization, events=["score.completed"])
     emit(EventKind.SCORE_COMPLETED, [Emitted(score.organization_id, score.completion_id)])
@@ -179,7 +179,7 @@ def test_webhooks_tell_what_the_organization_may_see(score, grader, redacted, ex
     assert (sent_score["value"], sent_score["reasoning"], sent_score["dimensions"]) == (score.value, *expected)
 
 
-def test_who_does_not_read_reasoning_subscribes_to_no_completed_scores(api_for):
+def test_a_role_without_reasoning_cannot_subscribe_to_completed_scores(api_for):
     organization = OrganizationFactory()
     may = {"scores": ["read"], "webhooks": ["create"]}
     role = Role.objects.create(
@@ -212,7 +212,7 @@ HOST = "the host judge.internal.example"
     ("code", "names_host"),
     [("timeout", False), ("tls_failed", False), ("rate_limited", False), ("grader_error", True), ("grader_gone", True)],
 )
-def test_failures_name_a_graders_address_to_nobody_else(
+def test_failures_reveal_a_graders_address_only_to_its_owner(
     consumer, admin_api, api_for, score, grader, maker, code, names_host
 ):
     run = RunFactory(
@@ -239,7 +239,7 @@ def test_failures_name_a_graders_address_to_nobody_else(
         assert len(sentence) > 20
 
 
-def test_redaction_is_registered_merged_and_shown_to_its_owner_alone(api_for, settings):
+def test_redaction_is_registered_merged_and_shown_only_to_its_owner(api_for, settings):
     owner = api_for(role="organization_admin")
     body = {"name": "G", "endpoint": "https://grader.example.org", "capabilities": {}}
     grader = owner.post("/graders", body | {"redaction": {"reasoning": True}, "visibility": "listed"}).json()["grader"]

@@ -128,7 +128,7 @@ def leaks(answer, path):
     return [f"{path}: …{text[max(0, hit.start() - 60) : hit.end() + 20]}…" for hit in MARKERS.finditer(text)]
 
 
-def test_the_watcher_sees_the_markers_in_what_the_owner_is_answered(world, grader, api_for):
+def test_the_search_finds_the_markers_in_responses_to_the_owner(world, grader, api_for):
     owner = api_for(organization=grader.organization, role="organization_admin")
     leaked = leaks(owner.get(f"/graders/{world['grader']}"), "")
     assert len(leaked) >= len(NUMBERS)
@@ -136,7 +136,7 @@ def test_the_watcher_sees_the_markers_in_what_the_owner_is_answered(world, grade
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_no_route_tells_another_organization_of_them(world, api_for, role):
+def test_no_route_reveals_them_to_another_organization(world, api_for, role):
     api = api_for(organization=world["organization"], role=role)
     own = {
         "member": ids.encode("member", Membership.objects.get(user=api.user).uid),
@@ -159,7 +159,7 @@ def test_no_route_tells_another_organization_of_them(world, api_for, role):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_no_page_does(world, visitor, role):
+def test_no_page_reveals_them(world, visitor, role):
     client = visitor(role, world["organization"])
     own = {
         "member": ids.encode("member", Membership.objects.get(user=client.user).uid),
@@ -177,7 +177,7 @@ def test_no_page_does(world, visitor, role):
     assert leaked == []
 
 
-def test_neither_do_writes_and_what_refuses_them(world, api_for, grader):
+def test_writes_and_their_refusals_do_not_reveal_them(world, api_for, grader):
     api = api_for(organization=world["organization"])
     body = {"taskId": world["task"], "modelId": "m", "prompt": "p", "response": "r"}
     whole = {"name": "x", "endpoint": f"https://{HOST[7:]}"}
@@ -214,7 +214,7 @@ def test_neither_do_writes_and_what_refuses_them(world, api_for, grader):
     assert leaked == []
 
 
-def test_neither_do_webhooks(world):
+def test_webhooks_do_not_reveal_them(world):
     bodies = [event.body for event in Event.objects.all() if event.body]
     assert len(bodies) == 1 + len(CODES)
     assert [hit for body in bodies for hit in MARKERS.findall(str(body))] == []

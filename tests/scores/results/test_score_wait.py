@@ -69,7 +69,7 @@ class TestOnPostgres:
         assert seconds < 10
 
     @pytest.mark.parametrize("ends", [True, False], ids=["and the score arrives", "and no score arrives"])
-    def test_c37_a_key_that_is_revoked_meanwhile_is_answered_401(self, key, completion, ends):
+    def test_c37_a_key_revoked_during_the_wait_gets_401(self, key, completion, ends):
         future = request_in_thread(key, completion, 2)
         tokens.revoke(key)
         if ends:
@@ -91,12 +91,12 @@ class TestOnPostgres:
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].status_code == 403
 
-    def test_many_that_wait_for_one_completion_all_get_it(self, key, completion):
+    def test_many_waits_for_one_completion_all_end(self, key, completion):
         futures = [request_in_thread(key, completion, 30) for _ in range(5)]
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].json()["status"] for future in futures} == {"completed"}
 
-    def test_one_that_waits_for_another_completion_goes_on_waiting(self, key, completion):
+    def test_a_wait_for_another_completion_continues(self, key, completion):
         other = CompletionFactory(task=completion.task)
         RunFactory(completion=other)
         for_this, for_other = request_in_thread(key, completion, 30), request_in_thread(key, other, 2)
@@ -105,13 +105,13 @@ class TestOnPostgres:
         answer, seconds = for_other.result(PATIENCE_S)
         assert (answer.json()["status"], seconds >= 2) == ("pending", True)
 
-    def test_after_the_time_the_state_so_far_is_answered(self, key, completion):
+    def test_at_the_timeout_the_current_state_is_returned(self, key, completion):
         answer, seconds = request_in_thread(key, completion, 0.3).result(PATIENCE_S)
         assert (answer.status_code, answer.json()["status"], answer.json()["score"]) == (200, "pending", None)
         assert 0.3 <= seconds < SOON_S
         assert "ETag" not in answer
 
-    def test_those_who_wait_hold_no_connection(self, key, completion):
+    def test_waiting_requests_hold_no_connection(self, key, completion):
         """More of them than the pool has connections leave room for everybody else."""
         futures = [request_in_thread(key, completion, 30) for _ in range(settings.DB_POOL_SIZE + 4)]
         assert Api(key.text).get("/completions").status_code == 200
@@ -119,7 +119,7 @@ class TestOnPostgres:
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].status_code for future in futures} == {200}
 
-    def test_who_comes_when_too_many_wait_is_answered_at_once(self, key, completion, settings):
+    def test_with_too_many_waiters_the_state_is_returned_at_once(self, key, completion, settings):
         settings.LONG_POLL_MAX_WAITERS = 2
         futures = [request_in_thread(key, completion, 30) for _ in range(2)]
         answer, seconds = request_in_thread(key, completion, 30).result(PATIENCE_S)
@@ -128,7 +128,7 @@ class TestOnPostgres:
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].json()["status"] for future in futures} == {"completed"}
 
-    def test_a_database_that_was_away_for_a_moment_ends_no_wait(self, key, completion, monkeypatch):
+    def test_a_short_database_outage_ends_no_wait(self, key, completion, monkeypatch):
         faults = [InterfaceError("the connection is closed"), OperationalError("gone")]
         real = waiting.Reward
 
@@ -160,7 +160,7 @@ class TestOnPostgres:
 
 
 @pytest.mark.django_db
-def test_without_room_nobody_waits(key, completion, settings):
+def test_with_a_limit_of_zero_no_request_waits(key, completion, settings):
     settings.LONG_POLL_MAX_WAITERS = 0
     begun = time.monotonic()
     assert Api(key.text).get(path_of(completion, 30)).json()["status"] == "pending"

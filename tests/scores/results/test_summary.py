@@ -61,7 +61,7 @@ def test_one_score_is_its_own_percentiles(api, task):
     }  # fmt: skip
 
 
-def test_nothing_is_null_and_not_zero(api):
+def test_an_empty_selection_has_null_and_not_zero(api):
     assert summary(api) == {
         "totalRecords": 0,
         "unscored": 0,
@@ -73,7 +73,7 @@ def test_nothing_is_null_and_not_zero(api):
     }
 
 
-def test_what_has_no_score_is_counted_and_left_out(api):
+def test_unscored_completions_are_counted_and_excluded(api):
     up, down = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
     task = TaskFactory(organization=api.organization, graders=[up, down])
     completion = CompletionFactory(task=task, model_id="m0")
