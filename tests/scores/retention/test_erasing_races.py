@@ -49,7 +49,7 @@ def left():
     return texts + reasons + Event.objects.filter(body__isnull=False).count()
 
 
-def test_while_a_call_is_out_the_run_ends_and_the_answer_is_dropped(fake, drain):
+def test_during_a_call_the_run_ends_and_the_response_is_dropped(fake, drain):
     grader = GraderFactory(endpoint=fake.url)
     task = TaskFactory(organization=grader.organization, graders=[grader])
     runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(3)]
@@ -66,7 +66,7 @@ def test_while_a_call_is_out_the_run_ends_and_the_answer_is_dropped(fake, drain)
     assert Reward.objects.get(pk=runs[1].completion_id).error_code == "erased"
 
 
-def test_of_a_save_and_an_erasure_at_once_no_reasoning_is_left():
+def test_a_concurrent_save_and_erasure_leave_no_reasoning():
     bench = Bench()
     WebhookFactory(organization=bench.task.organization, events=["score.completed", "score.failed"])
     for _ in range(8):
@@ -98,7 +98,7 @@ def accepted_batch(fake, drain):
     return request, [by_id[item["id"]] for item in request["completions"]]
 
 
-def test_a_callback_for_what_was_erased_is_told_to_stop(accepted_batch, fake):
+def test_a_callback_for_an_erased_completion_is_cancelled(accepted_batch, fake):
     request, runs = accepted_batch
     erase(*runs)
     reply = call_back(request, fake.judged(request))
@@ -106,7 +106,7 @@ def test_a_callback_for_what_was_erased_is_told_to_stop(accepted_batch, fake):
     assert not Score.objects.exists()
 
 
-def test_a_callback_and_an_erasure_at_once_end_each_other_well(accepted_batch, fake):
+def test_a_concurrent_callback_and_erasure_both_end(accepted_batch, fake):
     request, runs = accepted_batch
     reply, _ = together(lambda: call_back(request, fake.judged(request)), lambda: erase(*runs))
     assert reply.status_code in (200, 404, 410), reply.content
@@ -123,7 +123,7 @@ def test_of_a_batch_one_item_is_erased_and_the_other_recorded(accepted_batch, fa
     assert Score.objects.filter(completion=erased.completion_id, reasoning__isnull=False).count() == 0
 
 
-def test_an_export_that_is_under_way_leaves_out_what_is_erased():
+def test_a_running_export_leaves_out_erased_completions():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
         ranges.Head(
@@ -156,7 +156,7 @@ def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     assert (group.texts, group.left_out) == ([[b"r0", b"r2"]], 1)
 
 
-def test_of_a_decision_and_an_erasure_at_once_nothing_is_left_of_the_text():
+def test_a_concurrent_decision_and_erasure_leave_no_text():
     for _ in range(4):
         review = ReviewFactory()
         reviewer = ApiKeyFactory(role="reviewer", organization=review.organization)
@@ -171,7 +171,7 @@ def test_of_a_decision_and_an_erasure_at_once_nothing_is_left_of_the_text():
         assert left() == 0
 
 
-def test_two_erasures_of_the_same_count_each_completion_once():
+def test_two_concurrent_erasures_count_each_completion_once():
     bench = Bench()
     for _ in range(6):
         bench.run()
@@ -184,7 +184,7 @@ def test_two_erasures_of_the_same_count_each_completion_once():
     assert sum(Erasure.objects.values_list("erased", flat=True)) == 6
 
 
-def test_erasing_retention_and_saves_at_once_end_without_a_deadlock():
+def test_concurrent_erasures_retention_and_saves_never_deadlock():
     """Panels of two, batches that overlap: all lock callbacks, completions and runs in one order."""
     graders = [GraderFactory(), GraderFactory()]
     task = TaskFactory(graders=graders)
@@ -258,7 +258,7 @@ def test_an_erasure_waits_for_a_hold_that_is_being_placed():
     assert erasing_.result(20).held == [score.completion_id]
 
 
-def test_retention_twice_at_once_does_its_work_once():
+def test_concurrent_retention_runs_work_once():
     task = TaskFactory(text_days=1)
     for _ in range(5):
         ScoreFactory(run__completion__task=task)
@@ -273,7 +273,7 @@ def _waits_for_an_advisory_lock():
         return cursor.fetchone()[0]
 
 
-def test_a_submission_again_and_an_erasure_at_once_keep_no_answer_with_the_text():
+def test_a_concurrent_retry_and_erasure_store_no_response_with_the_text():
     task = TaskFactory()
     key = ApiKeyFactory(organization=task.organization)
     body = {"taskId": public("task", task), "modelId": "m", "prompt": "p", "response": "r", "externalId": "x"}

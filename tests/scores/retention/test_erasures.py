@@ -63,7 +63,7 @@ def test_what_is_submitted_after_the_request_stays(api, task):
     assert erased() == {before}
 
 
-def test_what_is_being_scored_ends(api, task):
+def test_runs_in_progress_end(api, task):
     run = RunFactory(completion=CompletionFactory(task=task))
     ask(api, taskId=public("task", task))
     jobs.erase()
@@ -71,7 +71,7 @@ def test_what_is_being_scored_ends(api, task):
     assert (run.status, run.error_code) == ("failed", "erased")
 
 
-def test_a_killed_job_is_gone_on_with_and_counts_nothing_twice(api, task, monkeypatch):
+def test_a_killed_job_is_resumed_and_counts_nothing_twice(api, task, monkeypatch):
     for name, value in (("AT_ONCE", 2),):
         monkeypatch.setattr(erasing, name, value)
     monkeypatch.setattr(erasures, "LOOKED_AT", 3)
@@ -89,7 +89,7 @@ def test_a_killed_job_is_gone_on_with_and_counts_nothing_twice(api, task, monkey
     assert len(erased()) == 3
 
 
-def test_a_job_ends_in_time_and_asks_for_another(api, task, monkeypatch):
+def test_a_job_ends_in_time_and_schedules_another(api, task, monkeypatch):
     ask(api, taskId=public("task", task))
     assert erasures.work(budget_s=0.0) is True
     assert erasures.work() is False
@@ -104,7 +104,7 @@ def test_the_worker_is_woken_after_the_commit(api, task, monkeypatch, django_cap
     assert sent == ["scores.erase"]
 
 
-def test_a_request_that_is_wrong_names_its_member(api, task):
+def test_an_invalid_request_names_its_member(api, task):
     other = CompletionFactory()
     assert problems(api.post("/erasures", {})) == [("", "missing_field")]
     both = {"modelId": "m", "taskId": public("task", task)}
@@ -120,7 +120,7 @@ def test_a_request_that_is_wrong_names_its_member(api, task):
     assert not Erasure.objects.exists()
 
 
-def test_the_list_has_ones_own_and_filters_by_status(api, api_for, task):
+def test_the_list_has_own_erasures_and_filters_by_status(api, api_for, task):
     first, second = ask(api, modelId="a"), ask(api, modelId="b")
     erasures.step()
     ask(api_for(), modelId="a")
@@ -128,7 +128,7 @@ def test_the_list_has_ones_own_and_filters_by_status(api, api_for, task):
     assert [erasure["id"] for erasure in api.get("/erasures?status=completed").json()["erasures"]] == [first["id"]]
 
 
-def test_who_may(api_for, task, operating):
+def test_roles_that_may_request_erasures(api_for, task, operating):
     stranger = api_for()
     erasure = ask(api_for(organization=task.organization), modelId="m")
     for role in ("training_operator", "reviewer", "grader_owner"):

@@ -42,7 +42,7 @@ def scopes(score):
 
 
 @pytest.mark.parametrize("which", range(4), ids=["completion", "task", "model", "organization"])
-def test_nothing_of_what_is_held_goes_until_it_is_released(api, score, which):
+def test_held_data_stays_until_the_hold_is_released(api, score, which):
     Organization.objects.filter(pk=score.organization_id).update(score_days=60)
     completion = public("comp", score.completion)
     legal_hold = hold(api, **scopes(score)[which])
@@ -69,7 +69,7 @@ def test_nothing_of_what_is_held_goes_until_it_is_released(api, score, which):
     assert not Score.objects.exists()
 
 
-def test_retention_looks_again_when_a_hold_is_released(api, score):
+def test_retention_checks_again_after_a_hold_is_released(api, score):
     later = CompletionFactory(task=score.task)
     legal_hold = hold(api, completionId=public("comp", score.completion))
     expiry.work(LATER)
@@ -81,14 +81,14 @@ def test_retention_looks_again_when_a_hold_is_released(api, score):
     assert not Completion.objects.filter(erased_at=None).exists()
 
 
-def test_others_go(api, api_for, score):
+def test_data_without_a_hold_is_erased(api, api_for, score):
     hold(api, taskId=public("task", TaskFactory(organization=score.organization)))
     hold(api, modelId="another model")
     hold(api_for())
     assert api.delete(f"/completions/{public('comp', score.completion)}").status_code == 204
 
 
-def test_a_release_is_kept_on_record_and_done_once(api, score):
+def test_a_release_is_recorded_and_happens_once(api, score):
     legal_hold = hold(api)
     assert (legal_hold["reason"], legal_hold["releasedAt"], legal_hold["releasedBy"]) == ("Case 12", None, None)
     path = f"/legal-holds/{legal_hold['id']}"
@@ -116,7 +116,7 @@ def test_the_reason_is_ciphertext(api):
     assert b"Case" not in bytes(LegalHold.objects.values_list("reason", flat=True).get())
 
 
-def test_a_request_that_is_wrong_names_its_member(api):
+def test_an_invalid_request_names_its_member(api):
     other = CompletionFactory()
     assert problems(api.post("/legal-holds", {}))[0][0] == "/reason"
     assert problems(api.post("/legal-holds", {"reason": " "}))[0][0] == "/reason"
@@ -128,7 +128,7 @@ def test_a_request_that_is_wrong_names_its_member(api):
     assert problems(answer, 404) == [("/completionId", "not_found")]
 
 
-def test_who_may(api, api_for, score, operating):
+def test_roles_that_may_place_holds(api, api_for, score, operating):
     legal_hold = hold(api)
     path = f"/legal-holds/{legal_hold['id']}"
     for role in ("training_operator", "reviewer", "grader_owner"):
