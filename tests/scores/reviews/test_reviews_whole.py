@@ -57,7 +57,7 @@ def waiting(operator, reviewer, task, grader, drain):
     return completion, the_review(reviewer)
 
 
-def test_a_sure_score_is_there_at_once_and_an_unsure_one_waits(operator, reviewer, task, grader, drain):
+def test_a_confident_score_is_final_at_once_and_an_unsure_one_waits(operator, reviewer, task, grader, drain):
     sure, unsure = submit(operator, task, 0.5), submit(operator, task, 0.49)
     drain(grader)
     assert score_of(operator, sure)["status"] == "completed"
@@ -67,14 +67,14 @@ def test_a_sure_score_is_there_at_once_and_an_unsure_one_waits(operator, reviewe
     assert (shown["completionId"], shown["response"], shown["reasoning"]) == (unsure, "0.49", "So.")
 
 
-def test_what_waits_is_not_called_for_again(waiting, fake, grader, drain):
+def test_a_waiting_run_is_not_called_again(waiting, fake, grader, drain):
     calls = len(fake.calls)
     sweep()
     drain(grader)
     assert len(fake.calls) == calls
 
 
-def test_what_waits_is_listed_among_the_runs(operator, waiting):
+def test_waiting_runs_are_listed(operator, waiting):
     completion, _ = waiting
     runs = operator.get(f"/workflow-runs?completionId={completion}").json()["workflowRuns"]
     assert [(run["status"], run["result"], run["error"]) for run in runs] == [("waiting", None, None)]
