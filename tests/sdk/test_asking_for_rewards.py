@@ -38,7 +38,7 @@ def test_it_tries_until_the_deadline_however_often(client, fake, task_id):
     assert not any("Idempotency-Key" in headers for _, _, _, headers, _ in fake.requests)
 
 
-def test_what_is_pending_is_asked_for_again_alone(client, fake, task_id):
+def test_only_pending_items_are_requested_again(client, fake, task_id):
     fake.script = [answer(0.1, None, None), answer(None, 0.3), answer(0.2)]
     rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
     assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
@@ -50,7 +50,7 @@ def test_what_is_pending_is_asked_for_again_alone(client, fake, task_id):
     assert [body.get("fresh") for body in sent(fake)] == [True, None, None]
 
 
-def test_a_later_round_that_fails_leaves_what_is_known(client, fake, task_id, monkeypatch):
+def test_a_failed_later_round_keeps_known_rewards(client, fake, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "PAUSE_S", 0.1)
     client._transport.sleep = time.sleep
     fake.script = [answer(0.1, None, None), *[(503, {"Retry-After": "60"}, b"")] * 50]
@@ -62,7 +62,7 @@ def test_a_later_round_that_fails_leaves_what_is_known(client, fake, task_id, mo
     ]
 
 
-def test_no_answer_at_all_is_an_error_in_time(client, fake, task_id):
+def test_no_response_at_all_is_an_error_at_the_deadline(client, fake, task_id):
     fake.script = [(503, {"Retry-After": "60"}, b"")]
     began = time.monotonic()
     with pytest.raises(ServerError):
@@ -70,7 +70,7 @@ def test_no_answer_at_all_is_an_error_in_time(client, fake, task_id):
     assert time.monotonic() - began < 2
 
 
-def test_one_request_of_several_that_fails_costs_its_items_alone(client, fake, task_id, monkeypatch):
+def test_one_failed_request_of_several_affects_only_its_items(client, fake, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 2)
     monkeypatch.setattr(rewarding, "AT_ONCE", 1)
     fake.script = [answer(0.1, 0.2), (503, {"Retry-After": "60"}, b"")]
@@ -79,7 +79,7 @@ def test_one_request_of_several_that_fails_costs_its_items_alone(client, fake, t
     assert (rewards[2].status, rewards[2].final, rewards[2].code) == ("pending", False, "http_503")
 
 
-def test_an_answer_of_another_length_is_none(client, fake, task_id):
+def test_a_response_of_another_length_is_an_error(client, fake, task_id):
     fake.script = [answer(0.1)]
     with pytest.raises(UnexpectedAnswer):
         client.rewards(ITEMS, task_id=task_id, deadline_s=5)
@@ -93,7 +93,7 @@ def problem(status, code):
     return status, {"Content-Type": "application/problem+json"}, json.dumps({"code": code, "detail": "d"}).encode()
 
 
-def test_a_failure_that_passes_is_tried_again_with_the_same_key(client, fake, task_id):
+def test_a_temporary_failure_is_retried_with_the_same_key(client, fake, task_id):
     fake.script = [(500, {}, b""), problem(409, "conflict"), (507, {}, b""), answer(0.1, 0.2, 0.3)]
     rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
     assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
@@ -103,13 +103,13 @@ def test_a_failure_that_passes_is_tried_again_with_the_same_key(client, fake, ta
         client.rewards(ITEMS, task_id=task_id, deadline_s=60)
 
 
-def test_a_later_round_that_fails_is_followed_by_others(client, fake, task_id):
+def test_a_failed_later_round_is_followed_by_others(client, fake, task_id):
     fake.script = [answer(0.1, None, None), (500, {"Retry-After": "100"}, b""), answer(0.2, 0.3)]
     rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
     assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
 
 
-def test_the_last_failure_is_raised_when_the_time_is_over(client, fake, task_id):
+def test_the_last_failure_is_raised_at_the_deadline(client, fake, task_id):
     client._transport.sleep = time.sleep
     fake.script = [(500, {}, b""), *[problem(409, "conflict")] * 50]
     with pytest.raises(ConflictError):
@@ -128,7 +128,7 @@ def reply(request, value):
     return Response(answer(*[value] * len(request.json["items"]))[2], mimetype="application/json")
 
 
-def test_the_requests_of_one_call_wait_all_at_once(slow, task_id, monkeypatch):
+def test_the_requests_of_one_call_wait_concurrently(slow, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
     together = threading.Barrier(9)
 
@@ -142,7 +142,7 @@ def test_the_requests_of_one_call_wait_all_at_once(slow, task_id, monkeypatch):
     assert [reward.value for reward in rewards] == [0.5] * 9
 
 
-def test_more_requests_than_threads_are_all_sent_before_any_is_waited_for(slow, task_id, monkeypatch):
+def test_all_requests_are_sent_before_any_is_awaited(slow, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
     monkeypatch.setattr(rewarding, "AT_ONCE", 3)
     monkeypatch.setattr(rewarding, "PAUSE_S", 0.1)
@@ -162,7 +162,7 @@ def test_more_requests_than_threads_are_all_sent_before_any_is_waited_for(slow, 
     assert [reward.value for reward in rewards] == [0.5] * 10
 
 
-def test_requests_that_are_never_answered_leave_the_others_their_time(slow, task_id, monkeypatch):
+def test_unanswered_requests_do_not_use_up_the_time_of_others(slow, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
     monkeypatch.setattr(rewarding, "AT_ONCE", 1)
 

@@ -101,7 +101,7 @@ def test_a_failure_is_explained_where_the_server_explains_it(fake: Any, command:
 
 
 @pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
-def test_interrupted_at_any_request_and_repeated_it_gives_the_same_file(
+def test_interrupted_at_any_request_and_repeated_it_writes_the_same_file(
     fake: Any, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
 ) -> None:
     monkeypatch.setattr(score, "WINDOWS", 3)
@@ -232,7 +232,7 @@ def test_members_that_are_not_used_are_named(
 
 
 @pytest.mark.parametrize("out", ["out.csv", "nowhere/out.jsonl"])
-def test_an_output_that_cannot_be_is_refused_first(fake: Any, command: Command, tmp_path: Path, out: str) -> None:
+def test_an_invalid_output_is_refused_first(fake: Any, command: Command, tmp_path: Path, out: str) -> None:
     write(tmp_path, plain(1))
     assert command(out=out) == 2
     assert not fake.completions
@@ -266,7 +266,7 @@ def test_a_refusal_names_the_line(command: Command, tmp_path: Path, capsys: pyte
     assert "line 8: not this" in capsys.readouterr().err
 
 
-def test_it_gives_up_when_asked_to(fake: Any, command: Command, tmp_path: Path) -> None:
+def test_it_stops_at_the_wait_limit(fake: Any, command: Command, tmp_path: Path) -> None:
     write(tmp_path, plain(6))
     fake.ready_at["comp_" + "6".zfill(26)] = time.monotonic() + 60
     assert command("--wait", "0.2") == 4
@@ -275,7 +275,7 @@ def test_it_gives_up_when_asked_to(fake: Any, command: Command, tmp_path: Path) 
     assert command("--wait", "5") == 0
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(
+def test_a_file_that_changes_during_the_run_is_detected(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, plain(6))
@@ -318,7 +318,7 @@ def test_windows_are_small_where_lines_are_long() -> None:
     assert [len(w) for w in score.windows([lines.Line(1, {}, "", 9)] * 5, 2)] == [2, 2, 1]
 
 
-def test_an_endless_line_is_not_kept(tmp_path: Path) -> None:
+def test_an_endless_line_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"prompt": "' + b"x" * (40 * 2**20) + b'"}\n' + b'{"prompt":"p","response":"r","modelId":"m"}')
     survey = lines.survey(str(path), lines.Fields())
@@ -328,7 +328,7 @@ def test_an_endless_line_is_not_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_process_is_gone_on_with(fake: Any, task_id: str, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_killed_process_can_be_resumed(fake: Any, task_id: str, tmp_path: Path, number: signal.Signals) -> None:
     write(tmp_path, plain(30))
     fake.ready_at = {f"comp_{n:026d}": time.monotonic() + 3600 for n in range(15, 31)}
     source = Path(__file__).parents[2] / "sdk/python/src"

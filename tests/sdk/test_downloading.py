@@ -69,7 +69,7 @@ def begun(server, folder):
     return process
 
 
-def test_two_processes_end_with_one_whole_file(server, tmp_path):
+def test_two_processes_end_with_one_complete_file(server, tmp_path):
     first = begun(server, tmp_path)
     assert server.half.wait(10)
     second = begun(server, tmp_path)

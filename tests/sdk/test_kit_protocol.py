@@ -212,12 +212,12 @@ def test_a_number_a_pair_and_a_score_are_answers(grader: Grader) -> None:
         ("none", "the grader returned an invalid score: value must be a number, not NoneType"),
     ],
 )
-def test_what_cannot_be_a_score_is_an_error_and_never_clamped(grader: Grader, response: str, error: str) -> None:
+def test_an_invalid_score_is_an_error_and_never_clamped(grader: Grader, response: str, error: str) -> None:
     status, reply = single(grader, response=response)
     assert (status, reply["error"], "score" in reply) == (200, error, False)
 
 
-def test_a_crash_is_worth_another_try_and_says_nothing(grader: Grader) -> None:
+def test_a_crash_is_a_retryable_error_without_details(grader: Grader) -> None:
     status, reply = single(grader, response="crash")
     assert (status, reply["error"]) == (500, "the scoring function failed")
     status, reply = batch(grader, ["4", "crash", "cannot"])
@@ -243,7 +243,7 @@ def test_a_batch_function_is_used_for_batches(grader: Grader) -> None:
     assert batch(grader, ["a", "b"])[0] == 500
 
 
-def test_a_batch_function_alone_serves_both() -> None:
+def test_a_batch_function_serves_single_calls_too() -> None:
     grader = Grader("g", "1", secret=SECRET)
     grader.score_batch(lambda items: [0.1] * len(items))
     assert single(grader)[1]["score"]["value"] == 0.1
@@ -368,7 +368,7 @@ def test_each_item_is_logged_before_it_is_answered(grader: Grader, tmp_path: Pat
     assert len(seen) == 3
 
 
-def test_a_coroutine_is_no_scoring_function(grader: Grader) -> None:
+def test_a_coroutine_is_refused_as_a_scoring_function(grader: Grader) -> None:
     async def later(c: Completion) -> float:
         return 1.0
 

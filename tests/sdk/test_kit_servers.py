@@ -73,7 +73,7 @@ def test_one_connection_carries_many_calls(server: GraderServer) -> None:
     assert connection.sock.getsockname() == local
 
 
-def test_calls_run_side_by_side(grader: Grader, server: GraderServer) -> None:
+def test_calls_run_concurrently(grader: Grader, server: GraderServer) -> None:
     barrier = threading.Barrier(8, timeout=5)
     grader.score(lambda c: barrier.wait() * 0)
 
@@ -110,13 +110,13 @@ def test_a_body_over_32_mib_is_413_and_the_connection_lives(server: GraderServer
         ("POST /score HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
     ],
 )
-def test_odd_requests_are_answered(server: GraderServer, lines: str, status: bytes) -> None:
+def test_unusual_requests_are_answered(server: GraderServer, lines: str, status: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection:
         connection.sendall(lines.encode())
         assert status in connection.recv(4096).split(b"\r\n")[0]
 
 
-def test_a_header_twice_is_refused_and_spaces_around_a_value_are_not(server: GraderServer) -> None:
+def test_a_repeated_header_is_refused_and_spaces_around_a_value_are_not(server: GraderServer) -> None:
     connection = connect(server)
     connection.putrequest("GET", "/health")
     for name, value in [*protocol.sign_request(SECRET).items(), ("X-Autotune-Request-Id", "again")]:
@@ -272,7 +272,7 @@ def test_the_command_serves_reads_a_late_secret_and_ends_on_term(tmp_path: Path,
         process.stderr.close()
 
 
-def test_a_grader_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_grader_is_named(tmp_path: Path) -> None:
     from autotune_sdk.grader.__main__ import load
 
     (tmp_path / "a.py").write_text(MODULE)

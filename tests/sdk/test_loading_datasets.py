@@ -41,7 +41,7 @@ def test_a_column_that_holds_nothing_is_left_out(tmp_path) -> None:
     assert (table.column_names, table.num_rows) == (["score"], 3)
 
 
-def test_other_files_stay_as_they_are(tmp_path) -> None:
+def test_other_files_stay_unchanged(tmp_path) -> None:
     plain = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"prompt": ["p"], "chosen": ["c"]}), plain)
     assert _without_maps([plain]) == [plain]

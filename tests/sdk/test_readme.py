@@ -39,7 +39,7 @@ def test_the_trainer_runs(
     assert (tmp_path / "rewards.jsonl").stat().st_size > 0
 
 
-def test_the_command_lines_are_ones() -> None:
+def test_the_command_lines_are_valid() -> None:
     text = README.read_text(encoding="utf-8")
     command_lines = re.findall(r"^autotune (.+)$", text, re.M)
     assert command_lines

@@ -15,7 +15,7 @@ from werkzeug import Response
 PENDING = {"value": None, "confidence": None, "completionId": "comp_1", "status": "pending", "code": None}
 
 
-def test_a_call_that_waits_for_a_thread_has_no_more_time_than_the_others(monkeypatch, task_id):
+def test_a_call_that_waits_for_a_thread_keeps_its_deadline(monkeypatch, task_id):
     monkeypatch.setattr(scoring, "THREADS", 1)
     prompts, never = [], threading.Event()
 
@@ -51,7 +51,7 @@ async def _queued(scorer):
 
 
 @pytest.mark.parametrize("prompt", ["<s>", "<|begin_of_text|>"])
-def test_a_prompt_that_is_a_lone_tag_is_not_before_every_text(prompt):
+def test_a_prompt_of_only_a_tag_does_not_match_every_text(prompt):
     assert openrlhf.split("abc", prompt) == ("abc", False)
     assert openrlhf.split(prompt + "abc", prompt) == ("abc", True)
     assert openrlhf.split("abc", "") == ("abc", True)

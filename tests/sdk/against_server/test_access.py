@@ -9,7 +9,7 @@ pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 READS = [{"resource": "tasks", "actions": ["read"], "scope": "organization"}]
 
 
-def test_a_key_lives_through_its_life(client, live_server):
+def test_the_whole_life_of_a_key(client, live_server):
     ends = datetime.now(UTC) + timedelta(days=3)
     new_key = client.api_keys.create(
         name="trainer", role="training_operator", expires_at=ends, networks=["127.0.0.0/8"]
@@ -52,7 +52,7 @@ def test_people_are_invited_given_roles_and_removed(client):
     assert {each_role.name for each_role in client.roles.list() if each_role.built_in} >= {"admin", "reviewer"}
 
 
-def test_erasures_and_holds_are_asked_for(client, task):
+def test_erasures_and_holds_are_requested(client, task):
     erasure = client.erasures.create(task_id=task.id)
     assert client.erasures.get(erasure.id).task_id == task.id
     assert [row.id for row in client.erasures.list()] == [erasure.id]
@@ -62,7 +62,7 @@ def test_erasures_and_holds_are_asked_for(client, task):
     assert client.legal_holds.get(hold.id).released_at is not None
 
 
-def test_the_trail_tells_of_what_was_done(client):
+def test_the_audit_log_records_what_was_done(client):
     client.roles.list()
     events = list(client.audit_events.iterate(limit=1, resource="roles"))
     assert events

@@ -43,7 +43,7 @@ def test_a_submission_has_the_clients_shape(client, task):
     assert client.completions.get(completion.id) == completion
 
 
-def test_messages_come_back_as_they_were_given(client, task):
+def test_messages_are_returned_unchanged(client, task):
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?", "snake_case": {"a_b": 1}}]
     sent = client.completions.submit(task_id=task.id, model_id="m", messages=messages, response="4")
     assert (sent.completion.messages, sent.completion.prompt) == (messages, "2 + 2?")
@@ -58,7 +58,7 @@ def test_the_same_external_id_is_the_same_completion(client, task):
     assert refused.value.code == "external_id_conflict"
 
 
-def test_a_batch_is_answered_in_its_order_and_a_repeated_one_with_what_is_there(client, task):
+def test_batch_results_keep_their_order_and_repeats_return_existing_objects(client, task):
     first = client.completions.submit_batch(items(5), task_id=task.id)
     assert [completion.external_id for completion in first.completions] == [f"e{n}" for n in range(5)]
     assert [completion.index for completion in first.completions] == list(range(5))
@@ -67,7 +67,7 @@ def test_a_batch_is_answered_in_its_order_and_a_repeated_one_with_what_is_there(
     assert [completion.existing for completion in again.completions] == [True] * 5 + [False] * 2
 
 
-def test_a_bad_item_is_named_by_its_place(client, task):
+def test_an_invalid_item_is_named_by_its_index(client, task):
     batch = items(4)
     batch[2]["priority"] = "urgent"
     with pytest.raises(InvalidRequest) as refused:

@@ -35,7 +35,7 @@ def export(client, scored):
     return client.exports.wait(begun.id, timeout_s=5)
 
 
-def test_a_job_is_waited_for_and_downloaded(client, export, tmp_path):
+def test_a_job_is_awaited_and_downloaded(client, export, tmp_path):
     assert (export.status, export.rows, export.progress, export.left_out) == ("completed", 30, 1, 0)
     assert is_recent(export.created_at)
     assert export.metadata["totalRecords"] == 30
@@ -49,7 +49,7 @@ def test_a_job_is_waited_for_and_downloaded(client, export, tmp_path):
     assert client.exports.download(client.exports.list().items[0], tmp_path / "out") == (got,)  # is there already
 
 
-def test_what_broke_off_goes_on_where_it_was(client, export, tmp_path, monkeypatch):
+def test_an_interrupted_download_is_resumed(client, export, tmp_path, monkeypatch):
     (data,) = export.data_files
     whole = client.exports.download(export, tmp_path / "whole")[0]
     copied, calls = downloading.copy, []
@@ -79,7 +79,7 @@ def test_what_broke_off_goes_on_where_it_was(client, export, tmp_path, monkeypat
     assert not part.exists()
 
 
-def test_what_is_not_the_file_gets_no_name(client, export, tmp_path):
+def test_a_corrupt_download_gets_no_final_name(client, export, tmp_path):
     (data,) = export.data_files
     (tmp_path / f".{data.name}.{data.sha256[:16]}.part").write_bytes(b"x" * 50)
     with pytest.raises(DamagedFile):
@@ -107,7 +107,7 @@ def test_a_job_is_cancelled(client, scored):
     assert client.exports.cancel(begun.id).status == "cancelled"
 
 
-def test_a_job_that_is_done_is_not_cancelled(client, export):
+def test_a_finished_job_cannot_be_cancelled(client, export):
     with pytest.raises(ConflictError):
         client.exports.cancel(export.id)
 
@@ -122,7 +122,7 @@ def test_waiting_ends_in_time(client, scored):
         client.exports.create(format="parquet", layout="records", threshold=0.5)
 
 
-def test_a_large_set_comes_in_parts(client, scored, settings, tmp_path, monkeypatch):
+def test_a_large_export_is_downloaded_in_parts(client, scored, settings, tmp_path, monkeypatch):
     settings.EXPORT_PART_ROWS = 15
     monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 5)
     begun = client.exports.create(format="parquet", task_id=scored.id)

@@ -25,7 +25,7 @@ def test_a_grader_has_the_clients_shape(client, grader, key):
     assert [row.id for row in client.graders.list(search="leng", status="active", domain="length")] == [grader.id]
 
 
-def test_a_verification_tells_of_each_check(client, grader):
+def test_a_verification_reports_each_check(client, grader):
     result = client.graders.verify(grader.id)
     assert result.verified
     assert {check.name for check in result.checks} >= {"health", "score"}

@@ -218,7 +218,7 @@ def test_verifiers_gets_a_number_or_an_exception(client, scored, task, monkeypat
     assert asyncio.run(classic(prompt="unheard", completion="of", answer="a", state=state)) == 0.25
 
 
-def test_what_the_server_refuses_is_unscored_and_the_rest_is_scored(client, scored, task):
+def test_refused_items_are_unscored_and_the_rest_is_scored(client, scored, task):
     scored(plain())
     seen = []
     scorer = Scorer(task.id, client=client, deadline_s=5, on_call=seen.append)
@@ -235,7 +235,7 @@ def test_what_the_server_refuses_is_unscored_and_the_rest_is_scored(client, scor
     assert len(missing.value.rewards) == 5
 
 
-def test_what_waiting_does_not_mend_is_raised(client, key, task, live_server):
+def test_permanent_errors_are_raised(client, key, task, live_server):
     with pytest.raises(NotFound):
         Scorer("task_00000000000000000000000001", client=client).score(plain())
     for wrong in (float("nan"), float("inf"), True, "0.5"):
@@ -243,7 +243,7 @@ def test_what_waiting_does_not_mend_is_raised(client, key, task, live_server):
             Scorer(task.id, client=client, missing=wrong)
 
 
-def test_a_server_that_is_away_ends_with_the_deadline(task, caplog):
+def test_an_unavailable_server_is_retried_until_the_deadline(task, caplog):
     with AutotuneClient("at_test_x", "http://127.0.0.1:1") as away:
         result = Scorer(task.id, client=away, deadline_s=0.3, missing=0.5).score(plain())
     assert result.values == [0.5] * 3
@@ -252,7 +252,7 @@ def test_a_server_that_is_away_ends_with_the_deadline(task, caplog):
     assert "3 of 3 answers have no reward (3 connection_failed), given as 0.5" in caplog.text
 
 
-def test_a_scorer_that_travels_leaves_its_key_behind(client, key, task, scored):
+def test_a_pickled_scorer_contains_no_key(client, key, task, scored):
     scored(plain())
     scorer = Scorer(task.id, client=client, deadline_s=5)
     sent = pickle.dumps(scorer)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 ANSWERS = [{"prompt": "p", "response": "x" * n, "metadata": {"n": n}} for n in (40, 10, 30)]
 
 
-def test_rewards_come_in_order_and_equal_work_is_found_again(client, task, score):
+def test_rewards_keep_their_order_and_equal_work_is_reused(client, task, score):
     before = client.rewards(ANSWERS, task_id=task.id, deadline_s=4)
     assert [(reward.value, reward.status, reward.code, reward.final) for reward in before] == [
         (None, "pending", None, False)
@@ -32,7 +32,7 @@ def test_rewards_come_in_order_and_equal_work_is_found_again(client, task, score
     assert not {reward.completion_id for reward in anew} & {reward.completion_id for reward in after}
 
 
-def test_messages_stand_for_a_prompt(client, task, score):
+def test_messages_may_replace_a_prompt(client, task, score):
     chat = [{"messages": [{"role": "user", "content": "2+2?"}], "response": "4"}]
     client.rewards(chat, task_id=task.id, model_id="policy-3", deadline_s=1.5)
     score()
@@ -63,7 +63,7 @@ def test_a_refusal_names_the_item(client, task, monkeypatch):
     assert client.rewards([], task_id=task.id) == []
 
 
-def test_many_are_asked_for_in_several_requests(client, task, score, monkeypatch):
+def test_many_rewards_take_several_requests(client, task, score, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 7)
     many = [{"prompt": f"p{n}", "response": "x" * n} for n in range(30)]
     client.rewards(many, task_id=task.id, deadline_s=1)
@@ -84,7 +84,7 @@ def test_it_waits_in_rounds_until_all_are_final(client, task, score, monkeypatch
     assert time.monotonic() - began < 10
 
 
-def test_a_reward_endpoint_lives_through_its_life(client, task, score):
+def test_the_whole_life_of_a_reward_endpoint(client, task, score):
     registration = client.reward_endpoints.create(
         task_id=task.id, protocol="slime", unscored="neutral", neutral_value=0.5, deadline_ms=200, model_id="policy"
     )

@@ -53,7 +53,7 @@ def test_a_failed_completion_has_no_value(client, task, fake, score):
     assert client.scores.summary(task_id=task.id).unscored == 1
 
 
-def test_many_are_waited_for_in_the_order_asked(client, task, score):
+def test_many_scores_are_awaited_in_the_requested_order(client, task, score):
     ids = client.completions.submit_batch(items(60), task_id=task.id).ids
     score()
     requested_ids = list(reversed(ids))
@@ -63,7 +63,7 @@ def test_many_are_waited_for_in_the_order_asked(client, task, score):
 
 
 @pytest.mark.postgres
-def test_the_server_waits_as_long_as_it_is_asked_and_no_longer(client, task, score):
+def test_the_server_waits_exactly_as_long_as_requested(client, task, score):
     sent = client.completions.submit(task_id=task.id, model_id="m", prompt="p", response="r").completion
     began = time.monotonic()
     assert client.completions.score(sent.id, wait_s=1).status == "pending"
@@ -97,7 +97,7 @@ def test_an_empty_selection_has_no_figures(client, task):
     assert summary.score_distribution is None or summary.score_distribution.mean is None
 
 
-def test_exports_arrive_whole(client, task, score, tmp_path):
+def test_exports_arrive_complete(client, task, score, tmp_path):
     client.completions.submit_batch(items(30), task_id=task.id)
     score()
     lines = client.scores.export(tmp_path / "s.jsonl", task_id=task.id, naming="camel", min_reward=0.1)

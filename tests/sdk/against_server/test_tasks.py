@@ -30,7 +30,7 @@ def test_a_task_has_the_clients_shape(client, grader):
     assert (detail.name, detail.run_count, detail.average_score, detail.recent_runs) == ("All of it", 0, None, ())
 
 
-def test_a_panel_is_given_and_read_with_weights_and_parts(client, grader):
+def test_a_panel_is_sent_and_read_with_weights_and_parts(client, grader):
     second = client.graders.create(name="Second", endpoint="https://grader.example.org", capabilities={})
     panel = [
         {"grader_id": grader.id, "weight": 0.5},

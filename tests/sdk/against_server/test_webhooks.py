@@ -19,7 +19,7 @@ def receiver():
         yield running
 
 
-def test_a_webhook_lives_through_its_life(client, receiver):
+def test_the_whole_life_of_a_webhook(client, receiver):
     registration = client.webhooks.create(url=receiver.url + "?token=abc", events=[KIND], description="pager")
     webhook = registration.webhook
     assert (webhook.events, webhook.description, webhook.status) == ((KIND,), "pager", "active")
@@ -42,7 +42,7 @@ def test_a_webhook_lives_through_its_life(client, receiver):
         client.webhooks.create(url=receiver.url, events=[])
 
 
-def test_what_arrives_is_verified_and_can_be_sent_again(client, key, receiver):
+def test_deliveries_are_verified_and_can_be_sent_again(client, key, receiver):
     registration = client.webhooks.create(url=receiver.url, events=[KIND])
     tested = client.webhooks.test(registration.webhook.id)
     assert (tested.event, tested.status, tested.tries[0].status) == ("webhook.test", "delivered", 204)

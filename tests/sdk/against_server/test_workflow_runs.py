@@ -37,7 +37,7 @@ def test_failed_runs_are_found_by_code_and_retried(client, grader, score, fake):
     assert (again.status, again.error, again.result.completion_id) == ("completed", None, taken[0])
 
 
-def test_a_run_is_cancelled_and_what_is_replaced_is_told(client, grader, score):
+def test_a_run_is_cancelled_and_a_superseded_run_is_skipped(client, grader, score):
     task = client.tasks.create(name="Ended", prompt_template="{{q}}", grader_id=grader.id)
     (sent,) = client.completions.submit_batch(items(1), task_id=task.id).completions
     ended = client.workflow_runs.cancel(sent.workflow_run_ids[0])
