@@ -61,18 +61,18 @@ def test_it_needs_a_key(client):
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-def test_the_operators_administrators_may_read(admin_api, api_for, operating):
+def test_administrators_of_the_operating_organization_may_read(admin_api, api_for, operating):
     assert admin_api.get(PATH).status_code == 200
     assert api_for(organization=operating, role="organization_admin").get(PATH).status_code == 200
 
 
 @pytest.mark.parametrize("role", ["training_operator", "grader_owner", "reviewer"])
-def test_their_other_people_may_not(api_for, operating, role):
+def test_other_roles_of_the_operating_organization_may_not(api_for, operating, role):
     assert api_for(organization=operating, role=role).get(PATH).status_code == 403
 
 
 @pytest.mark.parametrize("role", ["admin", "organization_admin"])
-def test_nor_may_other_organizations(api_for, operating, role):
+def test_other_organizations_may_not(api_for, operating, role):
     assert api_for(role=role).get(PATH).status_code == 403
 
 
@@ -185,7 +185,7 @@ def test_the_platforms_share_is_that_of_the_runs_that_ended(values, task, grader
     assert values("autotune_platform_failure_ratio") == {(): pytest.approx(0.01)}
 
 
-def test_a_code_that_nobody_listed_is_the_platforms(values, task):
+def test_an_unlisted_code_counts_as_the_platforms(values, task):
     ended(task, "no_such_code")
     assert values("autotune_platform_failure_ratio") == {(): 1}
     assert values("autotune_failed_workflow_runs")["platform", "no_such_code"] == 1
@@ -218,7 +218,7 @@ def test_deliveries_and_open_reviews(values, task):
     assert WorkflowRun.objects.count() == 1
 
 
-def test_the_samples_of_reward_endpoints_are_told_by_protocol(values, task):
+def test_the_samples_of_reward_endpoints_are_counted_by_protocol(values, task):
     RewardEndpointFactory(task=task, answered=10, unscored_count=3)
     RewardEndpointFactory(task=task, answered=5, unscored_count=1)
     RewardEndpointFactory(task=task, protocol="slime", answered=2)

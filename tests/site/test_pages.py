@@ -20,7 +20,7 @@ def client():
     return Client(raise_request_exception=False)
 
 
-def test_the_home_page_is_open_and_leads_to_what_there_is(client):
+def test_the_home_page_is_public_and_links_to_everything(client):
     page = client.get("/")
     assert page.status_code == 200
     html = page.content.decode()
@@ -38,7 +38,7 @@ def test_a_page_names_no_other_host(client, path):
         assert not target.startswith("//"), target
 
 
-def test_for_a_browser_a_failure_is_a_page_with_its_status(client):
+def test_a_browser_gets_an_error_page_with_its_status(client):
     page = client.get("/nowhere/<script>alert(1)</script>", headers={"Accept": "text/html"})
     assert page.status_code == 404
     assert page["Content-Type"].startswith("text/html")
@@ -67,7 +67,7 @@ def test_the_docs_come_from_files_of_our_own(client):
         assert finders.find(target.removeprefix("/static/")), target
 
 
-def test_schema_and_docs_are_open_whatever_is_accepted(client):
+def test_schema_and_docs_are_public_for_any_accept_header(client):
     for accept in ("text/html", "application/json", "*/*", "image/png"):
         assert client.get("/api/v1/schema", headers={"Accept": accept}).status_code == 200
         assert client.get("/api/v1/docs", headers={"Accept": accept}).status_code == 200

@@ -20,7 +20,7 @@ def pages(boss, keys_at_hand):
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
-def test_nothing_serious_on_any_page(boss, pages, browse, viewport, scheme):
+def test_no_page_has_a_serious_problem(boss, pages, browse, viewport, scheme):
     page = browse(boss, "/admin/", viewport=viewport, color_scheme=scheme)
     problems = []
     for path in pages:

@@ -63,13 +63,13 @@ def test_a_filter_takes_anything(boss, two):
         boss.get(address(Score, "changelist"), {"organization": text}).content.decode().index("Filter")
 
 
-def test_age_is_read_off_the_key(boss, two):
+def test_the_age_filter_uses_the_key(boss, two):
     assert len(matching_ids(boss, WorkflowRun, made="hour")) == 2
     assert matching_ids(boss, WorkflowRun, made="never") == {score.run_id for score in two}
 
 
 @pytest.mark.parametrize("model", GROWING, ids=lambda model: model.__name__)
-def test_a_table_that_grows_is_counted_to_a_bound_and_sorted_by_its_key(model):
+def test_a_growing_table_is_counted_to_a_limit_and_sorted_by_its_key(model):
     page = admin.site._registry[model]
     assert page.paginator is lists.CappedPaginator
     assert not page.show_full_result_count
@@ -77,7 +77,7 @@ def test_a_table_that_grows_is_counted_to_a_bound_and_sorted_by_its_key(model):
     assert tuple(page.sortable_by) == ()
 
 
-def test_beyond_the_bound_the_list_says_so(boss, two, monkeypatch):
+def test_above_the_limit_the_list_says_so(boss, two, monkeypatch):
     monkeypatch.setattr(lists, "COUNTED", 2)
     assert "The first 2 scores" in " ".join(boss.get(address(Score, "changelist")).content.decode().split())
 
@@ -93,7 +93,7 @@ def test_hostile_names_are_text_everywhere(boss):
             assert "&lt;script&gt;" in page, path
 
 
-def test_a_form_leads_to_its_parts_its_lists_and_the_product(boss):
+def test_a_form_links_to_its_parts_its_lists_and_the_product(boss):
     score = ScoreFactory()
     page = boss.get(address(Completion, "change", score.completion_id)).content.decode()
     for part in (score, score.run):

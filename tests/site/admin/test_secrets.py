@@ -73,7 +73,7 @@ def test_no_suggestion_shows_a_secret(boss, hidden):
         assert faults(answer.content.decode(), field, hidden) == []
 
 
-def test_a_password_is_nowhere_but_as_a_word_about_it(boss):
+def test_a_password_hash_is_never_shown(boss):
     person = User.objects.create_user("p@example.org", "a-password-that-nobody-sees")
     html = boss.get(address(User, "change", person.pk)).content.decode()
     assert person.password not in html
