@@ -70,7 +70,7 @@ def test_superusers_read_the_text_of_a_completion_as_plain_text(superuser, rows)
     assert "=1+1 &lt;b&gt;" in html
 
 
-def test_other_staff_see_the_facts_alone(staff, rows):
+def test_other_staff_see_no_text(staff, rows):
     for model in (Completion, TaskVersion):
         answer = staff.get(page(model, model.objects.first()))
         assert answer.status_code == 200

@@ -152,12 +152,12 @@ def test_what_cannot_be_cleared_refuses_null(api, task, member):
     assert first_error(api.patch(f"/tasks/{task.public_id}", {member: None})) == (f"/{member}", code)
 
 
-def test_archived_is_no_member_of_a_new_task(api, body):
+def test_archived_is_not_accepted_for_a_new_task(api, body):
     assert first_error(api.post("/tasks", body | {"archived": False})) == ("/archived", "unknown_field")
 
 
 @pytest.mark.parametrize("member", ["name", "promptTemplate"])
-def test_a_member_that_is_needed_is_named(api, body, member):
+def test_a_missing_required_member_is_named(api, body, member):
     del body[member]
     assert first_error(api.post("/tasks", body)) == (f"/{member}", "missing_field")
 
@@ -236,7 +236,7 @@ def test_a_wrong_parameter_of_the_list_is_named(api, query, pointer, code):
     assert first_error(api.get(f"/tasks?{query}")) == (pointer, code)
 
 
-def test_the_other_operations_know_no_parameters(api, task, body):
+def test_the_other_operations_take_no_parameters(api, task, body):
     assert first_error(api.post("/tasks?dryRun=1", body)) == ("?dryRun", "unknown_parameter")
     assert first_error(api.patch(f"/tasks/{task.public_id}?x=1", {})) == ("?x", "unknown_parameter")
     assert first_error(api.get(f"/tasks/{task.public_id}/versions?window=1")) == ("?window", "unknown_parameter")

@@ -49,7 +49,7 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
     assert task["createdAt"].endswith("Z")
 
 
-def test_every_member_comes_back_as_it_was_given(api, grader):
+def test_every_member_is_returned_unchanged(api, grader):
     shadow = GraderFactory(organization=api.organization)
     body = {
         "name": "Ärzte \u202e\U0001f9ea",
@@ -80,7 +80,7 @@ def test_a_model_may_be_a_name(api, grader):
     assert Task.objects.get().model_name == "small-1"
 
 
-def test_null_is_absent(api, grader):
+def test_null_counts_as_absent(api, grader):
     optional = ("graders", "description", "systemPrompt", "responseSchema", "model", "aggregation", "retry")
     body = {"name": "T", "promptTemplate": "x", "graderId": public("grader", grader)}
     answer = api.post("/tasks", body | dict.fromkeys((*optional, "deadlineMs", "options", "metadata")))
@@ -112,7 +112,7 @@ def test_texts_are_stored_as_ciphertext(api, grader):
     assert task.version.content["promptTemplate"] == "the secret sauce"
 
 
-def test_a_text_of_one_mebibyte_is_taken_and_one_octet_more_is_not(api, grader):
+def test_a_text_of_one_mebibyte_is_accepted_and_one_byte_more_is_not(api, grader):
     body = {"name": "T", "promptTemplate": "é" * 2**19, "graderId": public("grader", grader)}
     assert api.post("/tasks", body).status_code == 201
     answer = api.post(

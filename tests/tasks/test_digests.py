@@ -38,7 +38,7 @@ def test_they_are_hmacs_under_the_organizations_digest_key(task, digester):
     assert digester.answer("2 + 2? \U0001f600", None, "4") == whole
 
 
-def test_another_organization_has_others(digester):
+def test_another_organization_has_different_digests(digester):
     assert Digester(TaskFactory().organization_id).stored("p", None, "r") != digester.stored("p", None, "r")
 
 
@@ -76,7 +76,7 @@ def digests(completion):
     return Completion.objects.values_list("prompt_digest", "answer_digest").get(pk=completion.pk)
 
 
-def test_older_completions_get_theirs_in_batches(task, digester, monkeypatch):
+def test_older_completions_get_digests_in_batches(task, digester, monkeypatch):
     monkeypatch.setattr(filling, "AT_ONCE", 2)
     older = [CompletionFactory(task=task, response=str(n)) for n in range(5)]
     chat = CompletionFactory(task=task, messages=MESSAGES)
@@ -95,7 +95,7 @@ def test_erased_completions_get_none(task):
     assert digests(completion) == (None, None)
 
 
-def test_what_cannot_be_read_any_more_is_told_once_and_left(task, caplog):
+def test_unreadable_completions_are_logged_once_and_skipped(task, caplog):
     lost = CompletionFactory(task=task)
     DataKey.objects.exclude(period=encryption.DIGEST_PERIOD).delete()
     encryption.keyring.clear()

@@ -68,7 +68,7 @@ def test_model_is_the_models_name(api, make):
     assert names(api.get("/tasks?model=large-1")) == ["A"]
 
 
-def test_archived_tasks_are_listed_on_request_alone(api, make):
+def test_archived_tasks_are_listed_only_on_request(api, make):
     make(name="Old", archived=True)
     make(name="New")
     assert names(api.get("/tasks")) == ["New"]
@@ -102,7 +102,7 @@ def test_pages_by_cursor_show_every_task_once(api, make, sort):
     assert names(api.get(f"/tasks?limit=3&offset=3&sort={sort}")) == seen[3:6]
 
 
-def test_a_cursor_serves_its_own_sort_and_organization(api, api_for, make):
+def test_a_cursor_is_valid_only_for_its_sort_and_organization(api, api_for, make):
     make(), make()
     cursor = api.get("/tasks?limit=1").json()["pagination"]["nextCursor"]
     assert api.get(f"/tasks?sort=name&cursor={cursor}").json()["errors"][0]["code"] == "invalid_cursor"

@@ -64,7 +64,7 @@ def test_organizations_have_different_digests_of_equal_content(organization_id):
     assert versions.digest(organization_id, CONTENT, PANEL, "mean") != versions.digest(other, CONTENT, PANEL, "mean")
 
 
-def test_the_order_of_members_and_the_spelling_of_numbers_do_not_count(organization_id):
+def test_the_digest_ignores_member_order_and_number_notation(organization_id):
     turned = dict(reversed(CONTENT.items())) | {"responseSchema": {"a": [1, 2.5], "b": 1.0}}
     expected = versions.digest(organization_id, CONTENT, PANEL, "mean")
     assert versions.digest(organization_id, turned, PANEL, "mean") == expected
@@ -127,7 +127,7 @@ def test_the_newest_comes_first_and_one_is_current(api, task):
     ]  # fmt: skip
 
 
-def test_a_version_is_of_whoever_made_it_first_by_key(api, task, api_for):
+def test_the_author_of_a_version_is_whoever_created_it_first(api, task, api_for):
     other = api_for(organization=api.organization)
     for caller, template in ((other, "b"), (api, "c"), (other, "c"), (other, "{{q}}")):
         assert caller.patch(f"/tasks/{task['id']}", {"promptTemplate": template}).status_code == 200
