@@ -54,7 +54,7 @@ def test_a_claim_reads_no_more_deliveries_than_it_takes(rows_read, analyzed):
     assert Delivery.objects.filter(attempt=1).count() == claims.PER_ENDPOINT
 
 
-def test_looking_for_deliveries_of_endpoints_that_are_off_reads_none_of_the_others(rows_read):
+def test_finding_deliveries_of_disabled_endpoints_reads_no_others(rows_read):
     queue(WebhookFactory())
     WebhookFactory(status="disabled")
     analyze()
