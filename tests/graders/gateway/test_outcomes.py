@@ -120,7 +120,7 @@ def test_a_call_that_may_be_answered_later_may_be_answered_at_once():
         ({"members": ACCEPTED, "media": "text/plain"}, "wrong_content_type"),
         ({"members": ACCEPTED, "signed": False}, "missing_header"),
         ({"members": ACCEPTED, "secret": PREVIOUS}, "bad_signature"),
-        ({"members": ACCEPTED, "at": NOW - 301}, "stale_timestamp"),
+        ({"members": ACCEPTED, "now": NOW - 301}, "stale_timestamp"),
     ],
 )
 def test_an_invalid_202_is_a_failure(options, code):
