@@ -31,18 +31,18 @@ def graded(log: Path, since: int) -> dict[str, float | None]:
 
 def faults(
     answers: list[Answer],
-    completions: Iterable[Completion],
+    listed_completions: Iterable[Completion],
     scores: Iterable[tuple[str, float]],
     logged: dict[str, float | None],
 ) -> list[str]:
     """What does not agree, a line each.
 
-    answers  what was submitted
-    found    the completions that the server lists
-    scores   (completion id, value) of the scores that the server lists
-    logged   what the grader says it judged
+    answers             what was submitted
+    listed_completions  the completions that the server lists
+    scores              (completion id, value) of the scores that the server lists
+    logged              what the grader says it judged
     """
-    listed = {completion.id: completion for completion in completions}
+    listed = {completion.id: completion for completion in listed_completions}
     values: dict[str, float] = {}
     times = Counter[str]()
     for completion_id, value in scores:

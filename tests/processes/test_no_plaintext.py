@@ -40,7 +40,7 @@ MARK = {name: f"MARK{name}{len(name):02d}zq" for name in TEXTS}
 
 
 class Platform:
-    """A client of the server's API. `said` are the bodies of all answers."""
+    """A client of the server's API. `responses` are the bodies of all its responses."""
 
     def __init__(self, address, key):
         self.address, self.key, self.session, self.responses = address, key, requests.Session(), []

@@ -33,7 +33,7 @@ def grader(db, fake):
 
 @pytest.fixture
 def accepted_run(fake, grader, task, drain):
-    """`asked()`: a run that its grader has accepted, and the request."""
+    """`accepted_run()`: a run that its grader has accepted, and the request."""
 
     def make():
         run = RunFactory(completion=CompletionFactory(task=task))
