@@ -273,7 +273,7 @@ def furnish(organization, owner):
                name="Cluster A, nightly", expires_at=now + timedelta(days=60), networks=["10.0.0.0/8"])  # fmt: skip
     hook = Webhook.objects.create(
         **by, url="https://trainer.example/hooks/autotune", events=["grader.status_changed", "score.failed"],
-        description="Pages whoever is on call", secret="whsec_" + "A" * 32,
+        description="Pages the person on call", secret="whsec_" + "A" * 32,
     )  # fmt: skip
     for hours, status in enumerate(("delivered", "delivered", "parked", "delivered", "pending"), -4):
         event = Event.objects.create(

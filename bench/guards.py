@@ -107,7 +107,7 @@ def work(grader, number, seconds, results):
     while time.monotonic() < end:
         timed("refresh", lambda: guard.refresh(grader, want=64, now=now()))
         granted += timed("take", lambda: guard.take(TAKE, now=now()))[0]
-        timed("note", lambda: guard.note(good + bad, now=now()))  # a failure among 64 is told at once
+        timed("note", lambda: guard.note(good + bad, now=now()))  # a failure among 64 is written at once
     guard.close()
     connection.close()
     results.put((number, times, granted))

@@ -7,7 +7,7 @@ meanwhile, and how fast batches are submitted to `web` beside it, before, during
 alone, whose threads carry only some of them: with OpenRLHF's five tries, one second apart, as long as they last.
 
 Exit status 1 when a call to `live` is not answered with its reward, or `live` takes more than --ceiling percent of a core while
-all of them wait. (How long a submission takes meanwhile is told beside it: on a machine that others use, that is mostly theirs.)
+all of them wait. (The time of a submission during the wait is printed beside it: on a machine that others use, that is mostly theirs.)
 """
 
 import argparse, asyncio, datetime, json, os, pathlib, platform, statistics, sys, time, urllib.parse
@@ -202,7 +202,7 @@ class Bench:
 
     @staticmethod
     def rss(pid):
-        """Octets of the process and its children."""
+        """Resident bytes of the process and its children."""
         pids = [pid, *(int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and _parent(p) == pid)]
         return sum(
             int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for pid in pids

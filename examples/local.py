@@ -51,7 +51,7 @@ class GraderFolder:
 class Judged:
     """A task and its only grader, with the file in which the grader's process notes what it judged.
 
-    logged_before  octets of it that tell of the verification
+    logged_before  bytes of it that were written by the verification
     """
 
     task_id: str

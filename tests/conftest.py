@@ -134,7 +134,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix):
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_keepdb):
-    """On SQLite the file is there before Django asks for it, and must not be made anew."""
+    """On SQLite the file is there before Django asks for it, and must not be created again."""
     return django_db_keepdb or not ON_POSTGRES
 
 
@@ -156,7 +156,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="session", autouse=True)
 def _static_files_are_found_once():
-    """Each test's client makes its middleware anew; WhiteNoise alone took 20 ms of that to walk the static files."""
+    """Each test's client creates its middleware again; WhiteNoise took 20 ms of that to walk the static files."""
     walk, files_by_prefix = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def remembered(middleware):

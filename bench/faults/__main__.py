@@ -113,7 +113,7 @@ def play(scenarios: dict[str, Scenario], a: argparse.Namespace, *, embedded: boo
             try:
                 scenario(stage, result)
             except (SupervisorError, OSError, HTTPException, *AWAY) as exc:
-                result.hold("the scenario comes to its end", False, f"{type(exc).__name__}: {exc}"[:600])
+                result.hold("the scenario ends", False, f"{type(exc).__name__}: {exc}"[:600])
             result.hold("no process ended by itself", not system.keeper.ended, system.keeper.ended[:3])
             system.keeper.ended.clear()
             result.seconds = time.monotonic() - began

@@ -1,7 +1,7 @@
 """An asynchronous grader: it answers 202 and sends its result to the callback address, well, badly, and too often.
 
 Each completion's way is decided by its id, so that a repeated call goes the same way:
-  early    the callback goes out before the 202 does
+  early    the callback is sent before the 202
   forged   a callback with a wrong signature goes ahead of the good one, and must be refused
   late     the callback comes after its deadline, which the scenario brings forward; a good one never comes
 """

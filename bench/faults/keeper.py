@@ -30,7 +30,7 @@ class Keeper(Supervisor):
         super().start(process)
 
     def check(self) -> None:
-        """Starts anew whatever has ended.
+        """Restarts every process that has ended.
 
         raises ProcessEnded before `restarting`
         """

@@ -73,7 +73,7 @@ def run(answers: list[Answer], python: Path, steps: int, plot: Path | None) -> i
 
 
 def export(client: AutotuneClient, task_id: str, folder: Path) -> None:
-    """Write each file anew."""
+    """Write each file again."""
     for name, options in FILES.items():
         path = folder / name
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`/api-keys`: making, bounding, rotating and revoking; and nobody gets more by a key than they have."""
+"""`/api-keys`: creating, limiting, rotating and revoking; and no key exceeds the rights of its creator."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""`manage.py bootstrap`: makes what is missing, tells secrets once, and never changes what exists."""
+"""`manage.py bootstrap`: creates what is missing, prints secrets once, and never changes what exists."""
 
 import json
 from io import StringIO

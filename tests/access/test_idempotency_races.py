@@ -127,7 +127,7 @@ def test_an_external_id_taken_by_a_concurrent_request_is_found_in_the_same_trans
 
 
 def test_a_connection_that_breaks_before_the_commit_leaves_neither_work_nor_answer(task, post, monkeypatch):
-    """Whoever repeats the request has it done once."""
+    """A repeated request is processed once."""
     stored, broken = stored_answers.answer_row, []
 
     def row(*args):

@@ -1,4 +1,4 @@
-"""Every route × every built-in role × own, same organization, other organization, as the table says.
+"""Every route × every built-in role × own, same organization, other organization, as the table of roles defines.
 
 A new route without a row here fails, and so does a row without a route. The columns are the roles; a cell says what
 becomes of one's own object, a colleague's and another organization's:

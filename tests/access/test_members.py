@@ -1,4 +1,4 @@
-"""`/members`: inviting, changing and removing people; and nobody climbs by it."""
+"""`/members`: inviting, changing and removing people; and nobody gains rights by it."""
 
 import hashlib
 import re

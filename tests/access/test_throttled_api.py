@@ -1,4 +1,4 @@
-"""What throttling does to the API: headers on every answer, 429 for one caller alone, by key, session or address."""
+"""How throttling affects the API: headers on every response, 429 for one caller only, by key, session or address."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The generic cell rate algorithm in the database: so many a minute, a burst at once, counted for each subject alone."""
+"""The generic cell rate algorithm in the database: a rate and a burst, counted separately for each subject."""
 
 from datetime import timedelta
 

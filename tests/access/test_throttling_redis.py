@@ -29,7 +29,7 @@ def client():
 
 @pytest.mark.redis
 def test_it_counts_without_the_database(subject, client):
-    """No database is to be had in this test."""
+    """No database is available in this test."""
     allowances = [rates.check(subject, SLOW) for _ in range(6)]
     assert [allowance.admitted for allowance in allowances] == [True] * 5 + [False]
     assert allowances[0] == Allowance(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)

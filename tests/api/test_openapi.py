@@ -1,4 +1,4 @@
-"""The OpenAPI document says what the server does: the same routes, and answers that keep to their schemas."""
+"""The OpenAPI document describes the server: the same routes, and responses that match their schemas."""
 
 import json
 from copy import deepcopy
@@ -59,7 +59,7 @@ def check(operation, answer):
 
 
 def test_the_file_is_what_the_code_generates(tmp_path):
-    """`make openapi` writes it anew."""
+    """`make openapi` writes it."""
     file = tmp_path / "openapi.json"
     call_command("spectacular", format="openapi-json", file=str(file), validate=True, fail_on_warn=True)
     assert json.loads(file.read_text(encoding="utf-8")) == DOCUMENT, f"run `make openapi` and commit {FILE.name}"

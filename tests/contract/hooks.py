@@ -1,4 +1,4 @@
-"""What schemathesis is told beside the document: ids that exist, so that most requests get past the look-up."""
+"""Ids of existing objects for schemathesis, so that most requests get past the lookup."""
 
 import json
 import os

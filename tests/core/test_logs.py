@@ -1,4 +1,4 @@
-"""Tokens that are part of an address do not reach the log, whoever quotes the address there."""
+"""Tokens that are part of an address never reach the log, whichever component logs the address."""
 
 import logging
 

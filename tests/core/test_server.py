@@ -56,7 +56,7 @@ def test_a_declared_gigabyte_is_413_and_little_of_the_body_is_read(address):
 
 
 def taken_before_the_end(connection):
-    """How many octets the server's side takes before it closes the connection."""
+    """How many bytes the server reads before it closes the connection."""
     sent = 0
     with suppress(ConnectionError):
         while sent < 64 * MIB:

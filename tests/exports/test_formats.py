@@ -1,4 +1,4 @@
-"""The formats of an export: what each of them says, compressed and empty, and that all say the same."""
+"""The formats of an export: their content, compressed and empty, and that all have the same rows."""
 
 import gzip
 import io

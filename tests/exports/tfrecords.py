@@ -68,7 +68,7 @@ def values(feature):
 
 
 def fields(message):
-    """(number, octets) of each field; all of these messages' fields have a length."""
+    """(number, bytes) of each field; all of these messages' fields have a length."""
     offset, entries = 0, []
     while offset < len(message):
         tag, offset = varint(message, offset)

@@ -1,4 +1,4 @@
-"""The health job: what looks at /health do to graders, and how they are made."""
+"""The health job: how checks of /health change graders, and how they run."""
 
 import time
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Pins of a grader's public key, against a real TLS server: checked on every connection, before one octet is sent."""
+"""Pins of a grader's public key, against a real TLS server: checked on every connection before any byte is sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What two requests may do at once, on PostgreSQL: one wins, the other is told, nothing is lost and nothing is a 500."""
+"""Concurrent requests for one grader, on PostgreSQL: one wins, the other gets an error, nothing is lost or a 500."""
 
 import threading
 

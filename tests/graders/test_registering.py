@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from graders import registry
 from graders.models import Grader, GraderSecret
 
-PIN = "A" * 43 + "="  # 32 octets
+PIN = "A" * 43 + "="  # 32 bytes
 BODY = {"name": "Law", "endpoint": "https://grader.example.org/v1", "capabilities": {"maxBatchSize": 10}}
 
 

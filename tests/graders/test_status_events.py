@@ -1,4 +1,4 @@
-"""Who is told that a grader's status changed: an event in the outbox, in the transaction of the change."""
+"""Who gets an event when a grader's status changes: the outbox, in the transaction of the change."""
 
 from django.db import transaction
 

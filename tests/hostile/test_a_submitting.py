@@ -1,4 +1,4 @@
-"""Rows A of the list: what is sent in place of a completion, alone and as one item of a batch."""
+"""Rows A of the list: what is sent in place of a completion, by itself and as one item of a batch."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.scores.submitting import item, problems, rows
 pytestmark = pytest.mark.django_db
 DEEP = b'{"a":' * 17 + b"1" + b"}" * 17
 
-FRAGMENTS = {  # members as octets, what they are refused with, and where
+FRAGMENTS = {  # members as bytes, the code of the refusal, and its pointer
     "A02": [
         (b'"metadata": {"x": NaN}', "/metadata/x", "invalid_json"),
         (b'"metadata": {"x": [-Infinity]}', "/metadata/x/0", "invalid_json"),
@@ -74,7 +74,7 @@ def task(api):
 
 
 def octets(task, members):
-    """A right submission but for some members, given as octets."""
+    """A valid submission except for some members, as bytes."""
     ours = item(task)
     for name in NAMED:
         if f'"{name}"'.encode() in members:

@@ -1,4 +1,4 @@
-"""The documentation says what the code does: links lead somewhere, codes and endpoints are all named in docs/api/."""
+"""The documentation matches the code: links have targets, codes and endpoints are all named in docs/api/."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""tools/house.py finds what it is there to find, and the tree as it stands is in order."""
+"""tools/house.py finds every kind of breach, and the current tree has none."""
 
 import importlib.util
 import sys

@@ -1,4 +1,4 @@
-"""Every page asks who comes: nobody, each role, and somebody of another organization."""
+"""Every page checks the visitor: anonymous, each role, and a member of another organization."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The demo as `make demo` runs it, twice: the second run submits nothing new, prints the same table, leaves nobody."""
+"""The demo as `make demo` runs it, twice: the second run submits nothing, prints the same table, leaves no process."""
 
 import json
 import re

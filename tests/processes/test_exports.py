@@ -1,4 +1,4 @@
-"""An export job in real processes: its worker is killed in the middle, and the file is as if nobody had died."""
+"""An export job in real processes: its worker is killed halfway, and the file is the same as without the kill."""
 
 import gzip
 import hashlib

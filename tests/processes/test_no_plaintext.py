@@ -65,7 +65,7 @@ class Platform:
 
 @contextmanager
 def started(folder):
-    """Web, worker and beat at DEBUG, on a database and a Redis of their own; all that Redis is told is written down."""
+    """Web, worker and beat at DEBUG, on a database and a Redis of their own; every command to Redis is logged."""
     data, mails, receiver = folder / "data", folder / "mails", Receiver()
     receiver.answer = lambda request: (200, MARK["endpointanswer"].encode())
     ports = [free_port(), free_port()]
@@ -296,7 +296,7 @@ def left_behind(tmp_path_factory):
         places = {
             "the dump": dump(server.env),
             "what Redis holds": held_by(server.redis),
-            "what Redis was told": (folder / "monitor").read_bytes(),
+            "commands to Redis": (folder / "monitor").read_bytes(),
         }
         keys = {name: (server.data / name.lower()) for name in launch.GENERATED_SECRETS}
         secrets |= {name: settings_of(server.env, name) for name in launch.GENERATED_SECRETS}
@@ -321,7 +321,7 @@ def test_authorized_readers_get_the_markers_back(left_behind):
     unseen |= {"liveprompt", "liveresponse", "livemetadata"}
     assert [name for name in MARK if name not in unseen and MARK[name] not in answered] == []
     assert len(places["the dump"]) > 100_000
-    assert b"scores.score_pending" in places["what Redis was told"]
+    assert b"scores.score_pending" in places["commands to Redis"]
     assert {"logs/web.log", "logs/worker.log", "logs/beat.log"} <= set(places)
     assert len([place for place in places if place.startswith("data/exports/") and not place.endswith(IDENTITY)]) == 2
     assert b"DEBUG" in places["logs/web.log"]

@@ -1,4 +1,4 @@
-"""Web, worker and beat as real processes: completions in, scores out once, whichever process dies meanwhile."""
+"""Web, worker and beat as real processes: completions in, each scored once, whichever process dies."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""What the README shows works as it stands."""
+"""The examples of the README work unchanged."""
 
 from __future__ import annotations
 

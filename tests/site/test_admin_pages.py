@@ -48,7 +48,7 @@ def faults(client, path, hidden, *, most=MOST_QUERIES):
     if len(queries) > most:
         problems.append(f"{path}: {len(queries)} queries\n  " + "\n  ".join(q["sql"][:150] for q in queries))
     problems += [f"{path}: shows {name}" for name, text in hidden.items() if text in html]
-    return problems + [f"{path}: shows octets" for sign in ("Ciphertext(", "&lt;memory at", "b&#x27;") if sign in html]
+    return problems + [f"{path}: shows bytes" for sign in ("Ciphertext(", "&lt;memory at", "b&#x27;") if sign in html]
 
 
 def test_every_model_of_ours_has_a_page_with_columns_a_search_and_filters():

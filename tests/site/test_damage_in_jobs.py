@@ -1,4 +1,4 @@
-"""One row is damaged among three good ones: every job goes on with the others, and the log names the damaged row once."""
+"""One row of four is damaged: every job continues with the others, and the log names the damaged row once."""
 
 import pytest
 from celery import current_app

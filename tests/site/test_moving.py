@@ -1,4 +1,4 @@
-"""`/moving`: red when due work stands still, whatever processes are up; a long queue that moves is green."""
+"""`/moving`: red when due work is stalled, whichever processes are up; a long queue that is shrinking is green."""
 
 from datetime import timedelta
 
@@ -276,7 +276,7 @@ def test_a_sleeping_run_is_due_at_its_time(client, task, swept):
 
 
 def test_a_run_that_just_woke_is_checked_twice(client, task, swept, naps):
-    """It was made long ago, and nothing tells since when it is due: whoever works takes it in a moment."""
+    """It was created long ago, and nothing records since when it is due: a worker claims it in a moment."""
     woken = run(task, 3600)
     naps.act = lambda: WorkflowRun.objects.filter(pk=woken.pk).update(status="running", leased_until=ago(-15))
     assert failed(client) == []

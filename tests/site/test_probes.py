@@ -1,4 +1,4 @@
-"""`/health` tells that the process lives, `/ready` whether it can accept work: only what submitting needs counts."""
+"""`/health` reports that the process lives, `/ready` whether it can accept work: only what submitting needs counts."""
 
 import json
 import os

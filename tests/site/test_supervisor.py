@@ -1,4 +1,4 @@
-"""The supervisor keeps a tree of processes: all live, or none. Dummy commands stand for the server's own."""
+"""The supervisor keeps a tree of processes: all live, or none. Dummy commands replace the server's own."""
 
 import os
 import signal

@@ -46,7 +46,7 @@ def installed():
 
 
 def launched(playwright, path):
-    """A browser of playwright's; whoever starts it closes it."""
+    """A browser of playwright; the caller closes it."""
     return playwright.chromium.launch(executable_path=path, args=FLAGS)
 
 

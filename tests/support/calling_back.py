@@ -28,7 +28,7 @@ def call_back(request, content, *, secret=SECRET, sent_at=None, **changes):
     """Send the late answer to a request.
 
     request  the request's body
-    content  the answer: members, or octets
+    content  the answer: members, or bytes
     changes  headers to replace; None leaves one out
     """
     body = content if isinstance(content, bytes) else json.dumps(content).encode()

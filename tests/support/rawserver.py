@@ -1,4 +1,4 @@
-"""A server on a bare socket that answers whatever octets a test gives it, for graders that break the rules of HTTP."""
+"""A server on a bare socket that sends any bytes a test chooses, for graders that break the rules of HTTP."""
 
 import json
 import socket
@@ -48,14 +48,14 @@ class Connection:
         self.write(head(status, [*headers, ("Content-Length", len(body))]), body)
 
     def drip(self, octets, *, every_s=0.05):
-        """One octet at a time until the other side gives up."""
+        """Send one byte at a time until the other side disconnects."""
         for octet in octets:
             self.write(bytes([octet]))
             if self.closing.wait(every_s):
                 return
 
     def flood(self, piece):
-        """The same octets without an end; how many were taken."""
+        """Send the same bytes endlessly; return how many were accepted."""
         taken = 0
         with suppress(OSError):
             while not self.closing.is_set():

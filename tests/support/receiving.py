@@ -1,4 +1,4 @@
-"""A receiver of webhooks at the network edge: a real HTTP server on loopback that can be told to misbehave."""
+"""A receiver of webhooks at the network edge: a real HTTP server on loopback that can misbehave on request."""
 
 import threading
 from contextlib import contextmanager, suppress
@@ -80,7 +80,7 @@ def _serve(receiver):
             self.send_header("Content-Length", str(len(answer)))
             for name, value in (more[1] if len(more) > 1 else {}).items():
                 self.send_header(name, value)
-            with suppress(OSError):  # whoever gave up waiting is gone
+            with suppress(OSError):  # a client that stopped waiting has left
                 self.end_headers()
                 self.wfile.write(answer)
 

@@ -1,4 +1,4 @@
-"""Events are rows of the change that they tell of: none without it, and none that nobody wants."""
+"""Events are rows of the change that they report: none without it, and none without a subscriber."""
 
 import pytest
 from django.db import connection, transaction

@@ -1,4 +1,4 @@
-"""The pump: it loses nothing when it dies, several share the work, and one dead endpoint delays nobody else."""
+"""The pump: it loses nothing when it dies, several share the work, and one dead endpoint delays no other."""
 
 import threading
 import time

@@ -136,7 +136,7 @@ def _compare(stage: Stage, result: Result, work: Work, journal: list[Delivered],
     result.hold("each completion has one event", all(len(of_one) == 1 for of_one in outbox.values()), _uneven(outbox))
     result.hold("each event is taken at least once", events <= taken, f"{len(events - taken)} were not")
     result.hold("each completion's event has one stable id", all(len(seen) == 1 for seen in by_completion.values()))
-    result.hold("nothing is told of what did not happen", not strange and ours <= events, f"{strange} strange ones")
+    result.hold("no event reports what did not happen", not strange and ours <= events, f"{strange} strange ones")
     result.hold("events say what is stored", not wrong, f"{wrong} do not")
     result.hold("every signature is good", not any(delivery.status == 401 for delivery in journal))
     if not work.total == len(rewards):

@@ -1,4 +1,4 @@
-"""The account pages in Chromium, under the real Content-Security-Policy: on a phone and a desk, in light and dark."""
+"""The account pages in Chromium under the real Content-Security-Policy: phone and desktop, light and dark."""
 
 import hashlib
 import itertools

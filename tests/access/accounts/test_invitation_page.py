@@ -1,4 +1,4 @@
-"""The page of an invitation's link: for somebody new, somebody known, somebody else, and too late."""
+"""The page of an invitation's link: for a new person, an existing person, another person, and after its expiry."""
 
 import hashlib
 from datetime import timedelta
@@ -95,7 +95,7 @@ def test_another_person_cannot_accept_the_invitation(invited):
     assert invited.user is None
 
 
-@pytest.mark.parametrize("why", ["expired", "suspended", "withdrawn", "sent anew", "its sender left"])
+@pytest.mark.parametrize("why", ["expired", "suspended", "withdrawn", "sent again", "its sender left"])
 def test_an_invalid_link_is_reported(invited, why):
     if why == "expired":
         Membership.objects.filter(pk=invited.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -103,7 +103,7 @@ def test_an_invalid_link_is_reported(invited, why):
         type(invited.organization).objects.update(suspended=True)
     elif why == "withdrawn":
         invited.delete()
-    elif why == "sent anew":
+    elif why == "sent again":
         Membership.objects.filter(pk=invited.pk).update(token_digest=b"x" * 32)
     else:
         Membership.objects.filter(user=invited.invited_by).delete()

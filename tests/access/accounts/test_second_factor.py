@@ -1,4 +1,4 @@
-"""The second factor: set up, asked for at every door, never stored in the clear, taken off."""
+"""The second factor: set up, required at every login, stored encrypted, removed."""
 
 import base64
 import hashlib

@@ -30,7 +30,7 @@ def with_key(key):
 
 
 def stored():
-    """All that the table holds, as octets and as their hexadecimal digits."""
+    """Everything in the table, as bytes and as their hexadecimal digits."""
     rows = [[bytes(v) if isinstance(v, memoryview) else v for v in row] for row in WebSession.objects.values_list()]
     octets = b"|".join(v if isinstance(v, bytes) else str(v).encode() for row in rows for v in row)
     return octets + octets.hex().encode()

@@ -1,4 +1,4 @@
-"""Reading the trail: in scope, by filters, page by page, and as a file."""
+"""Reading the audit log: in scope, by filters, page by page, and as a file."""
 
 import csv
 import io

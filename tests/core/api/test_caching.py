@@ -1,4 +1,4 @@
-"""Strong ETags: the same octets have the same tag, and who has them is answered with 304."""
+"""Strong ETags: the same bytes have the same tag, and a caller with the current tag gets a 304."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Errors as they go out: problem+json with a request id, and never a traceback, a statement of SQL or a secret."""
+"""Errors as callers get them: problem+json with a request id, and never a traceback, a statement of SQL or a secret."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Encryption at rest: a ciphertext is good for its own row and column alone, and keys rotate without a loss."""
+"""Encryption at rest: a ciphertext decrypts only in its own row and column, and keys rotate without loss."""
 
 from datetime import UTC, datetime
 

@@ -21,7 +21,7 @@ def completion():
 
 
 def stored(row, column):
-    """The octets of a column, past the model."""
+    """The bytes of a column, read without the model."""
     with connection.cursor() as cursor:
         table, pk = row._meta.db_table, row._meta.pk.get_db_prep_value(row.pk, connection)
         cursor.execute(f"select {column} from {table} where id = %s", [pk])

@@ -1,4 +1,4 @@
-"""Data keys are retired, and everything under them is encrypted anew while others write."""
+"""Data keys are retired, and everything under them is re-encrypted while others write."""
 
 import json
 from datetime import timedelta

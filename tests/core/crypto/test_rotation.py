@@ -1,4 +1,4 @@
-"""Master keys change while everything serves: data keys are wrapped anew, and no text is touched."""
+"""Master keys change under load: data keys are wrapped again, and no text is touched."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured

@@ -1,4 +1,4 @@
-"""Downloads: whole, in part, unchanged, by a link; and what is told where there is no file."""
+"""Downloads: complete, by range, unchanged, by a link; and the response when there is no file."""
 
 import hashlib
 from datetime import timedelta

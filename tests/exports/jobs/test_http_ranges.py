@@ -1,4 +1,4 @@
-"""Which octets a request asks for."""
+"""The byte range that a request selects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The format of sealed files: any range comes back, and nothing that was altered does."""
+"""The format of sealed files: any range can be read, and altered data is refused."""
 
 import io
 import os

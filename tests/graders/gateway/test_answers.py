@@ -1,4 +1,4 @@
-"""What an answer says beyond the published vectors."""
+"""Reading grader responses beyond the published vectors."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A grader with guards, a clock that stands still, and a Redis server of the test's own."""
+"""A grader with guards, a fixed clock, and a Redis server of the test's own."""
 
 import os
 import shutil

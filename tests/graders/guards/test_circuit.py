@@ -46,7 +46,7 @@ def test_failures_in_a_row_continue_across_holders():
 
 
 def test_failures_in_a_row_seen_by_one_of_several_holders_count_after_a_second():
-    """The good answers of the others may not have been told yet."""
+    """Good results of the others may not have been reported yet."""
     state = judge(Circuit(), "bbbbbb", alone=False)
     assert state.phase == "closed"
     assert judge(state, "b", alone=False, now=1_001.0).phase == "open"

@@ -1,4 +1,4 @@
-"""A drain's guard, in both homes: what it permits, and what the grader's row says of an open circuit."""
+"""A drain's guard, in both homes: what it permits, and what the grader's row shows of an open circuit."""
 
 from datetime import timedelta
 

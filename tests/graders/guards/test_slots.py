@@ -1,4 +1,4 @@
-"""Concurrency is shared: fair, never more than the limit, and what a killed holder had comes back."""
+"""Shared concurrency: fair, never over the limit, and the share of a killed holder is freed."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Texts that mean harm: nothing of them becomes markup, nothing hides, and no page grows without end."""
+"""Hostile texts: none of them becomes markup, hides content, or makes a page grow without limit."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The search: an id of any kind leads to its object, a word to what has it in its name, and nobody finds another's."""
+"""The search: an id of any kind finds its object, a word objects with it in their name, never across organizations."""
 
 import pytest
 
@@ -25,7 +25,7 @@ HOSTILE = "<script>alert(1)</script>\u202egnirts"
 
 @pytest.fixture(autouse=True)
 def _every_page_is_there(monkeypatch):
-    """Pages of other areas are no affair of these tests."""
+    """These tests do not depend on pages of other areas."""
     monkeypatch.setattr(results, "reverse", lambda route, kwargs=None, query=None: f"/{route}/{kwargs or query}")
 
 

@@ -1,4 +1,4 @@
-"""Files of others are those that VENDORED.md names, octet by octet, each with its licence."""
+"""Third-party files are byte for byte those that VENDORED.md names, each with its licence."""
 
 import hashlib
 import re

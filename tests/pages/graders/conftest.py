@@ -1,4 +1,4 @@
-"""Graders as their pages show them, and people of each role who look at them."""
+"""Graders as their pages show them, and visitors of each role."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Verification, the look at /health and the console, against real graders on the loopback."""
+"""Verification, the health check and the console, against real graders on the loopback."""
 
 import json
 import re

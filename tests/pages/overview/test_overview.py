@@ -1,4 +1,4 @@
-"""The overview: what each role sees of what needs it, and how things went; their own alone, at a cost that stays small."""
+"""The overview: what each role sees of open work and results; only its own, at a small and constant cost."""
 
 from datetime import timedelta
 
@@ -112,7 +112,7 @@ def test_a_grader_owner_sees_their_own_graders_and_no_others(visitor):
     ]  # fmt: skip
     html = answer.content.decode()
     assert graders[1].name not in html
-    assert "Code review" not in html, "a task is no affair of theirs"
+    assert "Code review" not in html, "tasks are not theirs to see"
 
 
 def test_a_reviewer_sees_the_queue_and_what_they_decided(visitor):

@@ -1,4 +1,4 @@
-"""The desk in a browser: by keyboard, one after the other, with undo, drafts and two reviewers at once."""
+"""The review page in a browser: keyboard, one review after the other, undo, drafts and two reviewers at once."""
 
 from datetime import timedelta
 

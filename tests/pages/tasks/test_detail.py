@@ -1,4 +1,4 @@
-"""A task's page: what it tells of scores, runs and graders, to whom, and how much that costs."""
+"""A task's page: what it shows of scores, runs and graders, to whom, and in how many queries."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The list of tasks: who sees it, what each row tells, and its filters."""
+"""The list of tasks: who sees it, what each row shows, and its filters."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The administrator's way: a grader, a task, people, a key, scores as they come, and what the audit trail says of it all."""
+"""The administrator's path: a grader, a task, people, a key, incoming scores, and the audit log of it all."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Batches that are answered later: each item stands for itself, and parts may come one by one."""
+"""Batches that are answered later: items are independent, and parts may arrive one by one."""
 
 from datetime import timedelta
 

@@ -100,7 +100,7 @@ def test_many_callbacks_and_the_sweep_do_not_wait_for_each_other(fake, grader, r
 
 @pytest.mark.postgres
 def test_a_forged_callback_waits_for_no_lock(request_):
-    """Whoever knows the address alone must not be able to keep the right callback waiting, nor be kept by it."""
+    """A caller that knows only the address can neither delay the real callback nor be delayed by it."""
     with connection.cursor() as cursor:
         cursor.execute("begin")
         cursor.execute("select 1 from scores_callback for update")
@@ -112,7 +112,7 @@ def test_a_forged_callback_waits_for_no_lock(request_):
 
 
 def test_the_body_that_is_recorded_is_the_one_that_was_signed(request_, run):
-    """Octets, not their meaning: the same members written otherwise are another body."""
+    """Bytes count, not their meaning: the same members in another notation are another body."""
     assert status_and_code(call_back(request_, callback_body(request_))) == (200, "recorded")
     spaced = json.dumps(callback_body(request_), indent=1).encode()
     assert status_and_code(call_back(request_, spaced)) == (409, "result_conflict")

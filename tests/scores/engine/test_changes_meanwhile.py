@@ -88,7 +88,14 @@ def test_a_401_to_the_previous_secret_is_retried_with_the_current_one(fake, grad
     (new,) = fake.accepted_keys
     assert statuses() == ["completed"] * 5
     assert WorkflowRun.objects.filter(failures__gt=0).count() == 0
-    assert fake.keys == [old, old, old, new, new, new]  # one call was repeated, the next are signed anew at once
+    assert fake.keys == [
+        old,
+        old,
+        old,
+        new,
+        new,
+        new,
+    ]  # one call was repeated, the next are signed with the new secret at once
     grader.refresh_from_db()
     assert (grader.auth_failures, grader.status) == (0, "active")
     assert GraderSecret.objects.get(current=True).confirmed is (grace_hours > 0)  # a sole secret needs no telling

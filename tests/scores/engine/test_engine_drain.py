@@ -1,4 +1,4 @@
-"""A drain from its claim to its end: what is asked again, what waits, and what it gives back to the others."""
+"""A drain from its claim to its end: what is called again, what waits, and what it returns."""
 
 import time
 from datetime import timedelta
@@ -266,7 +266,7 @@ def test_runs_put_to_sleep_by_a_hold_return_their_tokens(fake, db, drain, monkey
     assert sum(taken) - sum(returned) == 1
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- events ----------------------------------------------------------------------------------------------------------
 
 
 def queries_of_a_drain(task, grader, drain):

@@ -1,4 +1,4 @@
-"""Hosted graders: the drain judges in child processes, and an item that misbehaves fails alone."""
+"""Hosted graders: the drain judges in child processes, and a failing item affects no other."""
 
 import os
 import threading

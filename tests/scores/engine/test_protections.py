@@ -1,4 +1,4 @@
-"""How a drain heeds its grader's limits: what may not be asked now sleeps, costs nothing, and fails nothing."""
+"""How a drain respects its grader's limits: runs that may not be called now sleep without failures."""
 
 from datetime import timedelta
 

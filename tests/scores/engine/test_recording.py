@@ -1,4 +1,4 @@
-"""Saving what a grader said: the same rows on either engine, in few queries."""
+"""Saving a grader's results: the same rows on either engine, in few queries."""
 
 from datetime import UTC, datetime, timedelta
 

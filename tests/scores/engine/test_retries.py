@@ -1,4 +1,4 @@
-"""What follows a failed attempt: waits that double with full jitter, limits, what the grader asked for, the deadline."""
+"""What follows a failed attempt: waits that double with full jitter, limits, Retry-After, the deadline."""
 
 import random
 from datetime import UTC, datetime, timedelta

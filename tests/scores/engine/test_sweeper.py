@@ -1,4 +1,4 @@
-"""The sweeper of a worker: scoring goes on although no message ever comes."""
+"""The sweeper of a worker: scoring continues even if no message ever arrives."""
 
 import threading
 from datetime import timedelta
@@ -27,7 +27,7 @@ def fake():
 
 @pytest.fixture
 def make(fake):
-    """`make(count)`: runs that nobody was told of; `make.grader` is the grader."""
+    """`make(count)`: runs without a wake-up; `make.grader` is the grader."""
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=4)
     task = TaskFactory(organization=grader.organization, graders=[grader])
 

@@ -1,4 +1,4 @@
-"""How a drain calls a grader: how many at once, with what, and what it keeps meanwhile."""
+"""How a drain calls a grader: how many calls at once, with what, and what it saves in between."""
 
 import threading
 import time

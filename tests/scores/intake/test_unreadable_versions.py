@@ -1,4 +1,4 @@
-"""A task whose current version cannot be decrypted takes no work, and stops none of other tasks."""
+"""A task whose current version cannot be decrypted accepts no submissions and affects no other task."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The hub that live rewards wait at: many ids for one waiter, threads and coroutines, and nobody left behind."""
+"""The hub for waiting live rewards: many ids for one waiter, threads and coroutines, and every wait ends."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Equal work is scored once, and anew when what stood for it stands no longer."""
+"""Equal work is scored once, and again when the earlier result is no longer valid."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Live requests that meet, on PostgreSQL: equal work is scored once, nobody waits in a circle, and waits end."""
+"""Concurrent live requests, on PostgreSQL: equal work is scored once, nothing deadlocks, and waits end."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Reasoning and dimensions: for roles that read them, and where the grader redacts them for its own organization alone."""
+"""Reasoning and dimensions: for roles that read them, and redacted for other organizations if the grader says so."""
 
 import json
 from dataclasses import dataclass

@@ -88,7 +88,7 @@ def test_a_decided_review_is_shown_and_takes_no_other_decision(client, review, a
 
 
 def test_a_late_decision_is_reported(client, review, address):
-    """The review is open still, and its run is not: nothing was told of it yet."""
+    """The review is still open, and its run is not: the sweep has not closed the review yet."""
     type(review.run).objects.update(status="failed", waits_for="")
     page = send(client, address).content.decode()
     assert "The review is cancelled. A decision is no longer possible." in page

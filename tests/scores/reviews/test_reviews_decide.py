@@ -1,4 +1,4 @@
-"""POST /reviews/:id/decision: what a person says of a score that its grader was not sure of."""
+"""POST /reviews/:id/decision: a person's decision on a score that its grader was not sure of."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""A review that nobody decides on ends: its run fails, and says why."""
+"""A review without a decision expires: its run fails with a reason."""
 
 from datetime import timedelta
 

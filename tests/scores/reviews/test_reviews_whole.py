@@ -1,4 +1,4 @@
-"""Reviews from the submission to the reward, with a grader that is asked over HTTP."""
+"""Reviews from the submission to the reward, with a grader that is called over HTTP."""
 
 from datetime import timedelta
 

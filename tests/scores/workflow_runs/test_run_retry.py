@@ -1,4 +1,4 @@
-"""POST /workflow-runs/:id/retry and POST /workflow-runs/retry: failed runs begin anew."""
+"""POST /workflow-runs/:id/retry and POST /workflow-runs/retry: failed runs start again."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -54,7 +54,7 @@ def test_no_confirmation_of_an_action_shows_a_secret(boss, hidden):
 
 
 def test_no_search_for_a_secret_finds_or_repeats_its_row(boss, hidden):
-    """Whoever types a digest must not learn by it whose it is."""
+    """Typing a digest must not reveal whose it is."""
     problems = []
     for model in (model for model in MODELS if admin.site._registry[model].search_fields):
         for name in ("digest 0", "the digest of an endpoint's token 0", "the digest of a callback's token 0"):

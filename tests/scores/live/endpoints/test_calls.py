@@ -1,4 +1,4 @@
-"""Calls of trainers, answered by the web process: by policy, once for equal work, and told."""
+"""Calls of trainers, answered by the web process: by policy, once for equal work, and logged."""
 
 import logging
 import math
@@ -207,7 +207,7 @@ def test_many_samples_are_answered_in_order(endpoint_of, call, judge):
     assert call(endpoint, whole(*responses)).json["rewards"] == expected
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- counts, log lines and events ---------------------------------------------------------------------------------------------------
 
 
 def test_samples_answered_without_a_score_are_counted_and_logged(endpoint_of, call, judge, caplog, monkeypatch):
