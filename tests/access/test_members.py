@@ -166,7 +166,7 @@ def test_an_invitation_is_withdrawn(boss, invite):
 
 
 def test_an_invitation_ends_when_its_sender_loses_the_right(boss, second, invite):
-    """Else somebody about to be removed lets themselves in again by another address."""
+    """Otherwise a member about to be removed could invite themselves by another address."""
     _, token = invite(second, role="organization_admin")
     assert boss.patch(path_of(second), {"role": "training_operator"}).status_code == 200
     assert take(token) is None

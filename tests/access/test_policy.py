@@ -64,7 +64,7 @@ ACTIONS = {"c": "create", "r": "read", "u": "update", "d": "delete"}
 
 
 def cells():
-    """(role, resource, action) -> scope or None, as the table says."""
+    """(role, resource, action) -> scope or None, from the table."""
     expected = {}
     for line in TABLE.strip().splitlines():
         resource, *words = line.split()

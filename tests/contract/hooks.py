@@ -19,7 +19,7 @@ def map_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def map_body(context, body):
-    """The ids in a body become those of objects that exist, wherever they stand."""
+    """Replace the ids anywhere in a body by those of existing objects."""
     return with_existing_ids(body)
 
 

@@ -29,7 +29,7 @@ def worlds(grader_url):
 
 
 def own(world, user):
-    """What a role may do to its own alone must be the caller's own; and the event has its delivery already."""
+    """Make the caller the creator of what a role may change only if it is its own; and mark the event as fanned out."""
     for row in (world.grader, world.spare_grader, world.task, world.delivery.webhook):
         type(row).objects.filter(pk=row.pk).update(created_by=user)
     event = world.delivery.event

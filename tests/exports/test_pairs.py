@@ -183,7 +183,7 @@ def test_pairs_match_the_definition(task, strategy):
 
 
 def test_every_engine_draws_the_same(task):
-    """What is drawn follows from ids, digests and the seed alone."""
+    """The drawn pairs depend only on ids, digests and the seed."""
     draw = random.Random(1)
     for n in range(40):
         completion = CompletionFactory(

@@ -131,7 +131,7 @@ class TestAClientThatLeaves:
 
 
 def busy():
-    """Sessions of this database beside our own that run a statement or stand in a transaction."""
+    """Other sessions of this database that run a statement or have a transaction open."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"

@@ -23,7 +23,7 @@ house = load()
 
 @pytest.fixture
 def tree(tmp_path):
-    """Writes a small server: {path: text}. Returns what the house says of it."""
+    """Write a small server: {path: text}. Return the breaches of it."""
 
     def write(files: dict[str, str]) -> list[str]:
         base = {"autotune/core/outbound/engine.py": "import pycurl\n", "graders/models.py": "", "scores/models.py": ""}

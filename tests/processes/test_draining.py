@@ -88,7 +88,7 @@ def live(installation, tmp_path, request):
 
 
 def slow_post(web, path="/api/v1/webhooks"):
-    """A POST whose body is on its way: (socket, the missing bytes)."""
+    """A POST with an incomplete body: (socket, the missing bytes)."""
     head = [
         f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {web.key}",
         "Content-Type: application/json", f"Content-Length: {len(BODY)}",

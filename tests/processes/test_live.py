@@ -45,7 +45,7 @@ def ask(url, response, *, timeout=PATIENCE_S, label=None):
 
 
 def graded(server):
-    """The completions that the grader was asked about, in order."""
+    """The completions that the grader judged, in order."""
     lines = server.grader_log.read_text().splitlines() if server.grader_log.exists() else []
     return [json.loads(line)["completionId"] for line in lines]
 

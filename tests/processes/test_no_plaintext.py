@@ -277,7 +277,7 @@ def held_by(redis):
 
 
 def forms(text):
-    """A text as it may stand in what is searched."""
+    """The forms in which a text may occur in the searched data."""
     octets = text.encode()
     yield octets
     yield octets.hex().encode()

@@ -72,7 +72,7 @@ class Traffic:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server of this test's own, whose master key `old` stands in a file."""
+    """A server of this test's own, with the master key `old` in a file."""
     data = tmp_path_factory.mktemp("rotating")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("AUTOTUNE_ENCRYPTION_KEYS", raising=False)

@@ -35,7 +35,7 @@ with AutotuneClient("k", url) as client:
 
 @pytest.fixture
 def server():
-    """Sends the file from where it is asked for; the first answer stops half-way until `others` is set."""
+    """Sends the file from the requested offset; the first response pauses halfway until `others` is set."""
     with HTTPServer("127.0.0.1", 0, threaded=True) as http_server:
         http_server.calls, http_server.half, http_server.others = [], threading.Event(), threading.Event()
 

@@ -42,7 +42,7 @@ def test_a_call_that_waits_for_a_thread_keeps_its_deadline(monkeypatch, task_id)
 
 
 async def _queued(scorer):
-    """A call whose thread is taken until its deadline is over."""
+    """A call whose thread is busy until its deadline has passed."""
     scorer.deadline_s, free = 0.1, threading.Event()
     scorer.pool.submit(free.wait)
     call = asyncio.ensure_future(scorer.score_async([{"prompt": "late", "response": "r"}]))

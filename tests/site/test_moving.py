@@ -33,7 +33,7 @@ PATH = "/api/v1/moving"
 
 @pytest.fixture(autouse=True)
 def naps(monkeypatch):
-    """How long it waited before it looked again; `naps.act` happens meanwhile."""
+    """The waits before each second check; `naps.act` runs during them."""
 
     class Naps(list):
         act = staticmethod(lambda: None)

@@ -29,7 +29,7 @@ class Messages:
 
 @contextmanager
 def broker(url):
-    """Publish to the broker at `url` meanwhile."""
+    """Publish to the broker at `url` within the block."""
     app = current_app._get_current_object()
     before = app.conf.broker_url
     app.conf.broker_url = url

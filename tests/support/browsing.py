@@ -94,7 +94,7 @@ def violations(page):
 
 
 class LateScripts:
-    """Opens pages whose scripts come after the first paint, as over a slow line: what they move is seen to move."""
+    """Opens pages whose scripts come after the first paint, as over a slow line, so that what they move is recorded."""
 
     def __init__(self, page):
         self.page, self._held = page, None

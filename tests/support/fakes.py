@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(fake):
-    """Serve the fake on a free port of loopback, to which outbound calls are allowed meanwhile."""
+    """Serve the fake on a free port of loopback, to which outbound calls are allowed within the block."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

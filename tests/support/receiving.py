@@ -54,7 +54,7 @@ class Receiver:
 
 @contextmanager
 def receiving(*receivers):
-    """Serve the receivers on free ports of loopback, to which outbound calls are allowed meanwhile."""
+    """Serve the receivers on free ports of loopback, to which outbound calls are allowed within the block."""
     servers = [_serve(receiver) for receiver in receivers]
     ports = ",".join(f"127.0.0.1/32:{receiver.port}" for receiver in receivers)
     try:

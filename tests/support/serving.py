@@ -168,7 +168,7 @@ class Server:
 
 @contextmanager
 def web_process(data):
-    """The web process alone, on a new database: its port, and a key of an admin."""
+    """Only the web process, on a new database: its port, and a key of an admin."""
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
         key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]

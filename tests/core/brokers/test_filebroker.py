@@ -54,7 +54,7 @@ def take_all(channel):
 
 
 def elsewhere(folders, body, *args):
-    """A process of its own that runs `body` with `channel` at hand."""
+    """A separate process that runs `body`, in which `channel` is defined."""
     code = textwrap.dedent("""
         import json, sys
         from kombu import Connection, Exchange, Queue

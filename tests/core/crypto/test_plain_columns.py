@@ -47,7 +47,7 @@ PLAIN = {
 
 
 def long_texts():
-    """Columns that can hold what somebody wrote."""
+    """Columns that can hold text of customers."""
     for label in OURS:
         for model in apps.get_app_config(label).get_models():
             for field in model._meta.local_fields:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Died(BaseException):
-    """A process that ends where it stands: nothing of ours catches it."""
+    """A process that ends at this point: no handler catches it."""
 
 
 def dies_in(monkeypatch, place, name, *, times=1, after=0):
@@ -501,7 +501,7 @@ def test_a_text_erased_while_its_part_is_written_is_not_in_it(api, scored, ask, 
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_text_erased_between_its_reading_and_its_part_is_not_in_it(api, scored, ask, run, erase, monkeypatch):
-    """The first batch of the next part is read before the part at hand is committed."""
+    """The first batch of the next part is read before the current part is committed."""
     completions = scored(5)
     export = ask()
     real, turns = parts.commit, []

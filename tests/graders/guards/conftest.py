@@ -27,7 +27,7 @@ def clock():
 
 @pytest.fixture
 def worker(grader, clock):
-    """`worker('a')`: has asked for 16 calls, unless it wants another number."""
+    """`worker('a')`: a worker that has requested 16 calls, or `want`."""
 
     def make(holder="a", *, want=16):
         worker = Worker(grader, holder, clock)
@@ -39,7 +39,7 @@ def worker(grader, clock):
 
 @pytest.fixture
 def own_redis(settings, monkeypatch):
-    """`.kill()`, `.start()`, `.flush()`, `.commands()` of a server that this test alone uses, and that guards find."""
+    """`.kill()`, `.start()`, `.flush()`, `.commands()` of a server that only this test uses, and that guards connect to."""
     program = shutil.which("redis-server")
     if program is None:
         if os.environ.get("CI"):

@@ -75,7 +75,7 @@ def test_less_than_half_is_not_enough():
 
 @given(offset=st.integers(0, 4), sizes=st.lists(st.integers(1, 64), min_size=1, max_size=40))
 def test_four_good_and_one_bad_for_ever_never_open_it(offset, sizes):
-    """B36 of the hostile inputs, told in groups of any size."""
+    """B36 of the hostile inputs, reported in groups of any size."""
     state, position = Circuit(), offset
     for index, size in enumerate(sizes):
         state = judge(state, ["b" if (position + n) % 5 == 4 else "g" for n in range(size)], now=1_000.0 + index)

@@ -57,7 +57,7 @@ def scored(task):
 
 @pytest.fixture
 def run(django_capture_on_commit_callbacks):
-    """`run(export)`: as a worker does; its row as it stands then."""
+    """`run(export)`: run it as a worker does; return its current row."""
 
     def work(export):
         with django_capture_on_commit_callbacks(execute=True):

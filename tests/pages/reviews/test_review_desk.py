@@ -32,7 +32,7 @@ def make_reviews(client, number):
 
 
 def of_database(work):
-    """What the database says: while a browser is driven, this thread may not ask it."""
+    """Run a query in another thread: while a browser is driven, this one must not query."""
     return aside(work).result(20)
 
 
@@ -45,7 +45,7 @@ def shown(page):
 
 
 def decide(page, key):
-    """Press a score and Enter; returns when the next one stands there."""
+    """Press a score and Enter; return when the next review is shown."""
     before = shown(page)
     page.keyboard.press(key)
     page.keyboard.press("Enter")

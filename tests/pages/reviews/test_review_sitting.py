@@ -45,7 +45,7 @@ class Weighed:
 
 
 def decided(page, number):
-    """Give a score and go on, until the next one stands there."""
+    """Enter a score and wait until the next review is shown."""
     item = page.locator("[data-stage] [data-item]")
     before = item.get_attribute("data-item")
     page.keyboard.press(str(number % 10))

@@ -24,7 +24,7 @@ def ticket_at(client, path):
 
 
 def events(**more):
-    """(name, object, outcome) of what the trail has of forms that were sent."""
+    """(action, object, outcome) of the audit events of sent forms."""
     rows = AuditEvent.objects.filter(method="POST", **more).order_by("at", "pk")
     return list(rows.values_list("action", "object_id", "outcome"))
 

@@ -82,7 +82,7 @@ def test_the_audit_log_records_its_deletion(visitor, score):
 
 @pytest.fixture
 def foreign(visitor):
-    """A score by the grader of somebody elsewhere, and a client of theirs."""
+    """A score by the grader of another organization, and a client of its owner."""
     owner = visitor("grader_owner")
     grader = GraderFactory(organization=owner.organization, created_by=owner.user, visibility="listed")
     task = TaskFactory(graders=[grader], share_text=False)

@@ -163,7 +163,7 @@ def test_the_addresses_of_evaluation_runs_are_free(world):
 
 
 def test_the_first_cells_have_no_label(world):
-    """On a phone a label stands before what it labels; the first cell is the title of its row."""
+    """On a phone each cell follows its label; the first cell is the title of its row."""
     run(world)
     text = world.get("/workflow-runs").content.decode()
     first = re.findall(r"<tr>\s*<td([^>]*)>", text)

@@ -32,7 +32,7 @@ GIVEN = {
 
 @dataclass
 class Reader:
-    """A person who has started the demo, and reads the pages with its key at hand.
+    """A person who has started the demo, and reads the pages with its key.
 
     grader_port  where a grader of the reader may listen, for the server to call
     hook_port    where a receiver of webhooks listens

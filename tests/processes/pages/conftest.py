@@ -23,7 +23,7 @@ def house(server, chromium_path):
 
 @pytest.fixture(scope="module")
 def member(house):
-    """`member(role)`: the page of somebody whom the administrator invited with this role, and who took it."""
+    """`member(role)`: the page of a person who accepted the administrator's invitation with this role."""
     admin = house.admin()
 
     def join(role):

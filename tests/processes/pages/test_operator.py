@@ -20,7 +20,7 @@ def page(member):
 
 @pytest.fixture(scope="module")
 def task(house, page):
-    """A task of the operator's own, whose answers are scored but for one, which its grader cannot judge."""
+    """A task of the operator whose completions are all scored except one, which its grader cannot judge."""
     page.goto("/settings/keys/new")
     page.get_by_label("Name", exact=True).fill("mine")
     page.get_by_label("Role", exact=True).select_option(label="training operator")

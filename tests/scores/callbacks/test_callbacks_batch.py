@@ -22,7 +22,7 @@ def grader(db, fake):
 
 @pytest.fixture
 def batch(fake, grader, drain):
-    """Three runs that were asked for in one request."""
+    """Three runs of one batch request."""
     task = TaskFactory(organization=grader.organization, graders=[grader])
     runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(3)]
     drain(grader)

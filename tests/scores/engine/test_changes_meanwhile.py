@@ -48,7 +48,7 @@ def make(grader):
 
 @pytest.fixture
 def watched(grader):
-    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; true tells it of new work."""
+    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; a true result announces new work."""
 
     def run(look):
         work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: bool(look(work)))
@@ -75,7 +75,7 @@ def after_two(fake, change):
 
 
 def rotate(fake, grader, **more):
-    """Rotate, and let the fake know the new secret alone."""
+    """Rotate, and let the fake accept only the new secret."""
     fake.secret = credentials.rotate(grader, **more)
     fake.accepted_keys = {GraderSecret.objects.get(current=True).key_id}
 

@@ -47,7 +47,7 @@ def make(grader):
 
 @pytest.fixture
 def watched(grader):
-    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; true tells it of new work."""
+    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; a true result announces new work."""
 
     def run(look):
         work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: bool(look(work)))

@@ -45,7 +45,7 @@ def _quickly(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def messages():
-    """Read by nobody: as if every message were lost."""
+    """A broker without readers: as if every message were lost."""
     with memory_broker() as running:
         yield running
 
@@ -62,7 +62,7 @@ def sweeper(fake):
 
 
 def drained(fake, grader, count):
-    """The fake has judged `count` items and the drain that asked for them has ended: the rows are at rest."""
+    """Wait until the fake has judged `count` items and their drain has ended."""
     until(lambda: len(fake.items) >= count and not drains.ask(grader.pk))
 
 

@@ -32,7 +32,7 @@ def _no_mark():
 
 
 def mark():
-    """Milliseconds for which the mark of a queued wake-up still stands; negative without one."""
+    """Milliseconds until the mark of a queued wake-up expires; negative without one."""
     return redis_client.Redis.from_url(settings.REDIS_URL).pttl(wakeups._mark(GRADER))
 
 

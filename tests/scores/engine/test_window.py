@@ -96,7 +96,7 @@ def test_the_lease_is_renewed_during_a_call(single, fake, watched, monkeypatch):
 
 
 def test_no_transaction_is_open_during_a_call(single, fake, drain, transactional_db):
-    """While one call is out the results of others may be saved; but no save lasts until the call at hand is answered."""
+    """During one call the results of others may be saved; but no transaction lasts until the current call ends."""
     free, main = [], transaction.get_connection()
 
     def judge(completion):

@@ -17,7 +17,7 @@ WEIGHTS = (1.0, 0.5, 0.25)
 
 
 class Panel:
-    """A task with three graders of weight 1, 0.5 and 0.25, and shadows where asked for; runs of one completion."""
+    """A task with three graders of weight 1, 0.5 and 0.25, and shadows on request; runs of one completion."""
 
     def __init__(self, aggregation="mean", *, scoring=3, shadows=0):
         first = GraderFactory()

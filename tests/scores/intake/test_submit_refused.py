@@ -31,7 +31,7 @@ def nested(depth):
 
 
 def wire(task, members):
-    """The submission as text; a member given as `bytes` stands in it as it is."""
+    """The submission as text; a member of type `bytes` is inserted unchanged."""
     parts = []
     for name, value in item(task, **members).items():
         written = value if isinstance(value, bytes) else json.dumps(value).encode()

@@ -17,7 +17,7 @@ def key(db):
 
 @pytest.fixture
 def live_task(key):
-    """Its grader is called by nobody: the tests score."""
+    """Nothing calls its grader: the tests score."""
     return TaskFactory(organization=key.organization)
 
 

@@ -18,7 +18,7 @@ def task(db):
 
 
 def scored(task, model, *values, prompts=None):
-    """Completions of a model with these rewards, each of a prompt of its own unless `prompts` tells."""
+    """Completions of a model with these rewards, each of its own prompt unless `prompts` names them."""
     for at, value in enumerate(values):
         digest = (prompts[at] if prompts else f"{model}-{at}").encode().ljust(16, b"\0")[:16]
         completion = CompletionFactory(task=task, model_id=model, prompt_digest=digest)

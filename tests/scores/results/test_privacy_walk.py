@@ -123,7 +123,7 @@ def bytes_of(answer):
 
 
 def leaks(answer, path):
-    """Where a marker stands in an answer, in words."""
+    """The places of markers in a response, in words."""
     text = bytes_of(answer).decode("utf-8", "replace") + json.dumps(dict(answer.headers))
     return [f"{path}: …{text[max(0, hit.start() - 60) : hit.end() + 20]}…" for hit in MARKERS.finditer(text)]
 

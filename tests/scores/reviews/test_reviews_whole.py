@@ -14,7 +14,7 @@ from tests.support.fakes import FakeGrader, serving
 
 @pytest.fixture
 def grader(grader, fake):
-    """It is as sure as the response says."""
+    """A grader whose confidence is the number in the response."""
     fake.judge = lambda completion: {"value": 0.25, "confidence": float(completion["response"]), "reasoning": "So."}
     return grader
 
@@ -51,7 +51,7 @@ def score_of(api, completion):
 
 @pytest.fixture
 def waiting(operator, reviewer, task, grader, drain):
-    """A completion whose score waits, and its review's id."""
+    """A completion whose score waits for a review, and the id of the review."""
     completion = submit(operator, task, 0.49)
     drain(grader)
     return completion, the_review(reviewer)
