@@ -43,7 +43,7 @@ class TestOnce:
         call_command("bootstrap", "--organization", "A", "--admin-email", EMAIL, "--json", stdout=out)
         assert out.getvalue().count("\n") == 1
 
-    def test_a_later_run_prints_the_same_with_nulls_and_makes_nothing(self):
+    def test_a_later_run_prints_the_same_with_nulls_and_creates_nothing(self):
         first = bootstrap()
         before = ApiKey.objects.get(), User.objects.get().password
         for _ in range(2):
@@ -134,7 +134,7 @@ class TestAtOnce:
         assert User.objects.filter(is_staff=True).count() == 1
 
 
-def test_another_email_later_makes_no_second_admin(db):
+def test_another_email_later_creates_no_second_admin(db):
     bootstrap("One", "first@example.org")
     later = bootstrap("One", "second@example.org")
     assert (later["adminEmail"], later["adminPassword"], later["apiKey"]) == ("first@example.org", None, None)

@@ -174,7 +174,7 @@ def test_any_other_key_is_refused_and_stores_nothing(api, task, key):
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-def test_other_methods_do_not_look_at_it(api, task, method):
+def test_other_methods_ignore_it(api, task, method):
     body = {"description": "d"} if method == "PATCH" else None
     for _ in range(2):
         answer = api.call(method, f"/tasks/{public('task', task)}", body, idempotency_key="ä")

@@ -293,7 +293,7 @@ def test_other_roles_are_refused_before_anything_is_revealed(operator, boss):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_two_admins_who_demote_each_other_concurrently_one_remains():
+def test_two_admins_who_demote_each_other_concurrently_leave_one():
     organization = OrganizationFactory()
     pair = []
     for _ in range(2):
@@ -313,7 +313,7 @@ def test_of_two_admins_who_demote_each_other_concurrently_one_remains():
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_concurrent_invitations_to_one_address_one_remains():
+def test_concurrent_invitations_to_one_address_leave_one():
     key = ApiKeyFactory()
     principal = Principal(key.organization, key.role, key.user)
     body = Invitation(email=EMAIL, role="reviewer")

@@ -63,7 +63,7 @@ def test_name_and_retention_are_changed_member_by_member(boss):
         {"name": None}, {"operating": True}, {"suspended": "yes"},
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_refused(boss, body):
+def test_an_invalid_field_is_refused(boss, body):
     assert code(boss.patch(path_of(boss.organization), body)) == (400, "invalid_request")
 
 

@@ -129,7 +129,7 @@ def test_every_cell_of_the_table_is_what_the_policy_decides(principal_of, name):
             policy.require(principal, resource, action)
 
 
-def test_a_key_does_no_more_than_the_persons_membership_does_now(principal_of):
+def test_a_key_has_only_the_current_rights_of_its_owner(principal_of):
     person = principal_of("reviewer")
     admins, operators, owners = (
         Role.objects.get(organization=None, name=name)
@@ -159,12 +159,12 @@ COVERED = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_who_may_give_which_built_in_role(principal_of, name):
+def test_roles_that_may_assign_each_built_in_role(principal_of, name):
     principal = principal_of(name, operating=True)
     assert {other for other in COLUMNS if policy.covers(principal, builtin.permissions(other))} == COVERED[name]
 
 
-def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
+def test_scope_all_is_not_granted_outside_the_operating_organization(principal_of):
     everywhere = [{"resource": "tasks", "actions": ["read"], "scope": "all"}]
     assert policy.covers(principal_of("admin", operating=True), everywhere)
     assert not policy.covers(principal_of("admin"), everywhere)
@@ -308,7 +308,7 @@ def test_every_scoped_queryset_names_a_resource_of_the_table():
     assert len(resources) >= 8
 
 
-def test_what_endpoints_and_pages_need_is_offered_and_what_is_offered_has_a_use():
+def test_every_needed_resource_is_offered_and_every_offered_one_is_used():
     """A feature that is added moves its resources out of `builtin.COMING`, and a misspelt resource is found."""
     needed = {operation.resource for _, _, operation in routes() if operation.resource}
     needed |= {resource for page in pages() for resource, _ in page.needs or ()}

@@ -54,7 +54,7 @@ def test_the_list_has_the_built_in_ones_and_ones_own(boss, task_reader, api_for)
     assert listed == {**dict.fromkeys(builtin.BUILT_IN, True), "task reader": False}
 
 
-def test_a_role_allows_what_it_says_and_no_more(boss, task_reader, api_for):
+def test_a_role_allows_only_its_permissions(boss, task_reader, api_for):
     holder = api_for(role=Role.objects.get(name="task reader"), organization=boss.organization)
     assert holder.get("/tasks").status_code == 200
     for path in ("/scores", "/graders", "/roles", "/members", "/api-keys", "/organizations"):

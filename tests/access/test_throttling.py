@@ -69,7 +69,7 @@ def test_it_reports_the_remaining_requests_and_the_reset(db):
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
-def test_what_remains_after_the_first_is_the_burst_less_one(db, rate):
+def test_after_the_first_request_the_burst_less_one_remains(db, rate):
     allowance = rates.check("key:a", rate)
     assert (allowance.admitted, allowance.remaining) == (True, rate.burst - 1)
 

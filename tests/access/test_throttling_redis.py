@@ -39,7 +39,7 @@ def test_it_counts_without_the_database(subject, client):
 
 @pytest.mark.redis
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
-def test_what_remains_after_the_first_is_the_burst_less_one(subject, rate):
+def test_after_the_first_request_the_burst_less_one_remains(subject, rate):
     assert rates.check(subject, rate).remaining == rate.burst - 1
 
 

@@ -238,7 +238,7 @@ def test_a_malformed_id_in_the_path_is_not_found(world, operation):
 
 
 @each(WITH_IDS)
-def test_what_belongs_to_another_organization_is_not_found(world, elsewhere, operation):
+def test_objects_of_another_organization_are_not_found(world, elsewhere, operation):
     body = right_body(operation, world)
     nobodys = {name: ids.encode(KINDS[name], ids.new()) for name in operation.ids}
     answers = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]

@@ -181,7 +181,7 @@ def test_there_is_a_valid_request_for_every_operation_and_no_other():
 
 
 @every_operation
-def test_every_documented_answer_is_given_and_keeps_to_its_schema(world, operation):
+def test_every_documented_response_occurs_and_matches_its_schema(world, operation):
     statuses = set()
     for call in CALLS[operation.name]:
         url, headers = call.url(operation, world), call.headers(world)
@@ -204,7 +204,7 @@ def _successes(operation):
 
 
 @every_operation
-def test_a_refusal_keeps_to_the_schema_of_problems(world, operation):
+def test_a_refusal_matches_the_schema_of_problems(world, operation):
     answer = world.api.call(operation.method, operation.url(world.ids) + "?no-such-parameter=1")
     assert answer.status_code == 400
     assert answer["Content-Type"] == PROBLEM

@@ -71,7 +71,7 @@ def test_a_malformed_id_on_a_path_matches_no_route(text):
         resolve(f"/api/v1/tasks/{text}/versions")
 
 
-def test_a_path_gives_the_uuid():
+def test_a_path_converter_returns_the_uuid():
     assert resolve(f"/api/v1/tasks/{GOOD}/versions").kwargs == {"task_id": ids.decode("task", GOOD)}
 
 

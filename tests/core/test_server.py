@@ -152,7 +152,7 @@ def resident_mib(port):
     return total
 
 
-def test_c37_memory_of_large_bodies_is_given_back(wire, served):
+def test_c37_memory_of_large_bodies_is_released(wire, served):
     port = urlsplit(served[0]).port
     text = b'{"name":"' + b"x" * 30_000_000 + b'"}'
     lists = b'{"name":[' + b",".join([b'"item"'] * 1_000_000) + b"]}"

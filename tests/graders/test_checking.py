@@ -357,7 +357,7 @@ def test_a_check_on_demand_takes_no_body(owner, look, path):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/force")
 
 
-def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, path):
+def test_the_wrong_role_gets_403_a_stranger_404_and_a_missing_key_401(colleague, api_for, owner, path):
     assert colleague("training_operator").post(f"{path}/health").status_code == 403
     assert colleague("grader_owner").post(f"{path}/health").status_code == 404
     assert api_for(role="organization_admin").post(f"{path}/health").status_code == 404

@@ -83,7 +83,7 @@ def test_a_window_is_the_same_unfolded_half_folded_and_folded(window, monkeypatc
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("window", AGES)
-def test_a_window_counts_what_lies_in_it_to_the_second(window):
+def test_a_window_is_exact_to_the_second(window):
     grader, rnd = GraderFactory(), random.Random(2)
     counters = busy(grader, seed=3, count=200) + Tally.objects.bulk_create([tally(GraderFactory(), NOW, rnd)])
     began = folding.floor_to(folding.STEP, NOW - AGES[window])

@@ -121,7 +121,7 @@ def test_an_empty_body_counts_as_no_members(owner, path):
     assert owner.post(f"{path}/rotate-secret").status_code == 200
 
 
-def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, grader, path):
+def test_the_wrong_role_gets_403_a_stranger_404_and_a_missing_key_401(colleague, api_for, owner, grader, path):
     assert colleague("training_operator").post(f"{path}/rotate-secret").status_code == 403
     assert colleague("grader_owner").post(f"{path}/rotate-secret").status_code == 404
     assert api_for(role="organization_admin").post(f"{path}/rotate-secret").status_code == 404

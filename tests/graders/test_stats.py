@@ -99,7 +99,7 @@ def test_another_graders_figures_are_not_counted(owner, grader, path):
     [("1h", 1), ("24h", 2), ("7d", 3), ("30d", 4), ("all", 5), (None, 5)],
 )
 @pytest.mark.parametrize("folded", [False, True])
-def test_a_window_counts_what_lies_in_it(owner, grader, path, window, ages, folded):
+def test_a_window_counts_only_its_own_period(owner, grader, path, window, ages, folded):
     for age in (timedelta(minutes=50), timedelta(hours=20), timedelta(days=6), timedelta(days=29), timedelta(days=400)):
         with time_machine.travel(NOON - age, tick=False):
             record(grader, [0.5])

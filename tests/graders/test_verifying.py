@@ -307,7 +307,7 @@ def test_a_body_is_refused_and_an_empty_object_accepted(owner, path, serve, poin
     assert owner.post(f"{path}/verify", {}).status_code == 200
 
 
-def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, path):
+def test_the_wrong_role_gets_403_a_stranger_404_and_a_missing_key_401(colleague, api_for, owner, path):
     assert colleague("training_operator").post(f"{path}/verify").status_code == 403
     assert colleague("grader_owner").post(f"{path}/verify").status_code == 404
     assert api_for(role="organization_admin").post(f"{path}/verify").status_code == 404

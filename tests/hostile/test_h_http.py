@@ -83,7 +83,7 @@ def test_requests_too_long_for_the_server_get_a_problem_response(web, path, line
     assert "Content-Type: application/problem+json" in head
 
 
-def test_an_address_of_eight_thousand_octets_is_read(web):
+def test_an_address_of_eight_thousand_bytes_is_read(web):
     status, answer = ask(web, "GET", "/api/v1/tasks?search=" + "%F0%9F%A6%89" * 600)
     assert (status, '"?search"' in answer) == (400, True), answer
 

@@ -48,7 +48,7 @@ def proxied(server, tmp_path):
     process.wait(20)
 
 
-def test_c45_the_example_lets_large_bodies_through(server, proxied):
+def test_c45_the_example_configuration_passes_large_bodies(server, proxied):
     task = server.task("proxied")
     items = [{"modelId": "m", "prompt": "p", "response": "x" * 500_000} for _ in range(12)]
     answer = requests.post(

@@ -43,7 +43,7 @@ def test_an_invalid_configuration_is_refused_at_once(
     assert "u:p" not in str(caught.value)
 
 
-def test_the_key_travels_as_a_bearer_and_is_never_logged(
+def test_the_key_is_sent_as_a_bearer_and_never_logged(
     fake: Any, client: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / "netrc"

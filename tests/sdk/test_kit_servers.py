@@ -155,7 +155,7 @@ class Asgi:
         return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, sent[1]["body"]
 
 
-def test_asgi_gives_the_same_signed_answers(grader: Grader) -> None:
+def test_asgi_returns_the_same_signed_responses(grader: Grader) -> None:
     app = Asgi(grader.asgi)
     body, headers = signed(batch(3))
     status, answer_headers, answer = app.call("POST", "/score/batch", headers, [body[:10], body[10:]])

@@ -35,7 +35,7 @@ def test_dimensions_become_a_struct_with_every_name_of_any_file(tmp_path) -> Non
     assert first.column("score").to_pylist() == [0.5] * 3
 
 
-def test_a_column_that_holds_nothing_is_left_out(tmp_path) -> None:
+def test_an_empty_column_is_left_out(tmp_path) -> None:
     (path,) = _without_maps([written(tmp_path / "a.parquet", [None, None, None])])
     table = pq.read_table(path)
     assert (table.column_names, table.num_rows) == (["score"], 3)

@@ -139,7 +139,7 @@ def test_a_wrong_panel_is_named(api, body, task, graders, pointer, code):
     assert (Task.objects.count(), TaskVersion.objects.count()) == (1, 1)
 
 
-def test_a_panel_is_given_exactly_once(api, body, task):
+def test_a_panel_is_sent_in_exactly_one_form(api, body, task):
     both = {"graderId": body["graderId"], "graders": [{"graderId": body["graderId"]}]}
     assert first_error(api.post("/tasks", body | both)) == ("/graderId", "mutually_exclusive")
     assert first_error(api.patch(f"/tasks/{task.public_id}", both)) == ("/graderId", "mutually_exclusive")
@@ -147,7 +147,7 @@ def test_a_panel_is_given_exactly_once(api, body, task):
 
 
 @pytest.mark.parametrize("member", ["name", "promptTemplate", "graderId", "graders", "archived"])
-def test_what_cannot_be_cleared_refuses_null(api, task, member):
+def test_members_that_cannot_be_cleared_refuse_null(api, task, member):
     code = "malformed_id" if member == "graderId" else "wrong_type"
     assert first_error(api.patch(f"/tasks/{task.public_id}", {member: None})) == (f"/{member}", code)
 

@@ -88,7 +88,7 @@ def test_null_counts_as_absent(api, grader):
     assert answer.json()["task"]["retry"]["maxAttempts"] == 5
 
 
-def test_a_name_is_taken_once_in_an_organization(api, grader):
+def test_a_name_is_unique_in_an_organization(api, grader):
     body = {"name": "Sums", "promptTemplate": "x", "graderId": public("grader", grader)}
     TaskFactory(name="Sums")  # of another organization
     assert api.post("/tasks", body).status_code == 201

@@ -34,7 +34,7 @@ def test_a_list_has_whole_tasks_and_a_pagination(api, make):
     assert answer["tasks"][0]["promptTemplate"] == "{{question}}"
 
 
-def test_search_looks_in_name_and_description_without_case(api, make):
+def test_search_covers_name_and_description_case_insensitively(api, make):
     make(name="Sums", description="Arithmetic")
     make(name="Poems", description="100% rhyme")
     assert names(api.get("/tasks?search=SUM")) == ["Sums"]
@@ -44,7 +44,7 @@ def test_search_looks_in_name_and_description_without_case(api, make):
     assert len(names(api.get("/tasks?search="))) == 2
 
 
-def test_a_grader_finds_the_tasks_whose_current_panel_names_it(api, make):
+def test_the_grader_filter_finds_tasks_with_it_in_the_current_panel(api, make):
     grader_a, grader_b = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
     make(name="A", graders=[grader_a])
     make(name="B", graders=[grader_b, (grader_a, 0.0, "shadow")])

@@ -138,7 +138,7 @@ def test_the_author_of_a_version_is_whoever_created_it_first(api, task, api_for)
 
 
 @pytest.mark.django_db
-def test_the_migration_gives_the_first_version_of_each_task_its_tasks_maker():
+def test_the_migration_sets_the_author_of_the_first_version_of_each_task():
     tasks = [TaskFactory(), TaskFactory()]
     for task in tasks:
         TaskVersion.objects.create(task=task, organization=task.organization, digest="0" * 64, content=CONTENT)

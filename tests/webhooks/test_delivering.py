@@ -221,7 +221,7 @@ def test_during_a_rotation_both_secrets_verify(webhook, receiver, tell, pump):
     receiver.received[1].verified(rotation.secret)
 
 
-def test_what_the_receiver_answers_is_kept_short_and_clean(webhook, receiver, tell, pump):
+def test_the_stored_response_of_a_receiver_is_short_and_clean(webhook, receiver, tell, pump):
     receiver.answer = lambda request: (400, b"\x00\x1b[31mbad\r\n\xff" + "\u202e".encode() + b"x" * 5000)
     tell()
     pump()

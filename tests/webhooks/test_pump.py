@@ -83,7 +83,7 @@ def test_several_pumps_share_the_work(webhook, receiver, tell):
     assert Delivery.objects.count() == 300
 
 
-def test_one_dead_endpoint_delays_nobody_else(organization, tell, monkeypatch):
+def test_one_dead_endpoint_delays_no_other(organization, tell, monkeypatch):
     monkeypatch.setattr("autotune.webhooks.delivery.attempts.TIMEOUT_MS", 4_000)
     dead, well = Receiver(), Receiver()
     dead.gate.clear()

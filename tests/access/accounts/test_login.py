@@ -41,7 +41,7 @@ def test_the_session_gets_a_new_key_at_login():
         "https://testserver/x",
     ],
 )
-def test_next_leads_nowhere_else(next_url):
+def test_next_never_leads_to_another_site(next_url):
     answer = log_in(browser(), person(), next=next_url)
     assert (answer.status_code, answer["Location"]) == (302, "/account")
 

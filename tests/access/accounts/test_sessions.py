@@ -146,7 +146,7 @@ def test_with_another_secret_key_the_old_sessions_end():
     assert is_in(with_key(key))
 
 
-def test_what_a_session_holds_is_json():
+def test_session_data_is_json():
     store = SessionStore()
     store["text"], store["list"] = "ø", [1, None, {"a": True}]
     store.save()

@@ -151,7 +151,7 @@ def test_an_invitation_that_is_not_theirs(client, somebody, since):
     assert (event.outcome, event.status, event.actor) == ("refused", 403, somebody.email)
 
 
-def test_what_cannot_be_recorded_is_not_done(client, somebody, monkeypatch):
+def test_a_change_that_cannot_be_recorded_is_not_made(client, somebody, monkeypatch):
     set_up(client)
     invitation()
     with monkeypatch.context() as away:

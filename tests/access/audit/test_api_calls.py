@@ -49,7 +49,7 @@ def test_a_batch_records_its_size(api, task, events):
     assert event.fields == ["completions"]
 
 
-def test_what_cannot_be_recorded_is_not_done(api, task, events, monkeypatch):
+def test_a_change_that_cannot_be_recorded_is_not_made(api, task, events, monkeypatch):
     monkeypatch.setattr(trail, "insert", fail)
     answer = api.post("/completions", item(task))
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")

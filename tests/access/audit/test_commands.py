@@ -54,7 +54,7 @@ def test_a_password_changed_by_command_is_recorded_in_the_persons_organization(e
     assert user.check_password(FRESH)
 
 
-def test_what_cannot_be_recorded_is_not_done(monkeypatch):
+def test_a_change_that_cannot_be_recorded_is_not_made(monkeypatch):
     user = person()
     monkeypatch.setattr(trail, "insert", fail)
     with pytest.raises(Unavailable):

@@ -201,7 +201,7 @@ def test_the_database_refuses(guarded, organization, what):
         acts[what]()
 
 
-def test_the_database_lets_a_call_be_closed_once_and_then_no_more(guarded, organization):
+def test_the_database_allows_closing_a_call_only_once(guarded, organization):
     event = write(1, organization, outcome="open")[0]
     rows = AuditEvent.objects.filter(pk=event.pk)
     with pytest.raises(IntegrityError), transaction.atomic():

@@ -225,7 +225,7 @@ def test_the_detail_is_the_first_of_several_errors_and_at_most_100_are_listed():
     assert parsing.invalid(field_errors[:1]).detail == "/items/0: No."
 
 
-def test_text_is_measured_in_octets_of_utf_8():
+def test_text_is_measured_in_bytes_of_utf_8():
     assert parsing.check_text("é" * 5, "/response", max_bytes=10) is None
     assert parsing.check_text("é" * 5, "/response", max_bytes=9) == FieldError(
         "/response", "too_long", "Longer than 9 bytes of UTF-8."

@@ -231,7 +231,7 @@ def test_another_method_is_405_with_allow(client, method):
     "accept",
     ["application/xml", "text/html", "*/*;q=0", "*/*; q=0.0", "application/json;q=0", "application/jsonx", "nonsense", ","],
 )  # fmt: skip
-def test_what_cannot_be_answered_is_406_as_problem(client, accept):
+def test_an_unacceptable_media_type_is_406_as_a_problem(client, accept):
     problem(client.get("/api/v1/good", headers={"Accept": accept}), 406, "not_acceptable")
 
 
@@ -240,13 +240,13 @@ def test_what_cannot_be_answered_is_406_as_problem(client, accept):
     ["application/json", "application/*", "*/*", "", "text/html, */*;q=0.1", "application/json; q=0.5, text/html",
      "application/problem+json", "APPLICATION/JSON"],
 )  # fmt: skip
-def test_what_can_be_answered_is(client, accept):
+def test_an_acceptable_media_type_is_served(client, accept):
     answer = client.get("/api/v1/good", headers={"Accept": accept})
     assert answer.status_code == 200
     assert answer.json() == {"saidSo": "so"}
 
 
-def test_what_an_operation_produces_is_acceptable(client):
+def test_the_media_type_of_an_operation_is_acceptable(client):
     assert client.get("/api/v1/table", headers={"Accept": "text/csv"}).status_code == 200
     problem(client.get("/api/v1/table", headers={"Accept": "application/json"}), 406, "not_acceptable")
 

@@ -70,7 +70,7 @@ def elsewhere(folders, body, *args):
     return process
 
 
-def test_a_message_is_taken_once_and_leaves_no_file(channel, messages, folders):
+def test_a_message_is_received_once_and_leaves_no_file(channel, messages, folders):
     channel._put(QUEUE, {"body": "é", "n": 1})
     assert [path.name.endswith(f".{QUEUE}.msg") for path in messages.iterdir()] == [True]
     assert take_all(channel) == [{"body": "é", "n": 1}]

@@ -43,7 +43,7 @@ def masters(settings):
 
 
 @pytest.mark.django_db
-def test_what_was_encrypted_is_read_again(scope, row):
+def test_encrypted_text_decrypts_to_the_original(scope, row):
     envelope = encryption.cipher_for(scope).encrypt(AT, row, TEXT)
     assert TEXT not in envelope
     assert encryption.decrypt(AT, row, envelope) == TEXT
@@ -231,6 +231,6 @@ def test_master_keys_may_have_spaces_around_them(settings):
 
 
 @given(st.binary(max_size=200))
-def test_octets_of_any_kind_are_refused_before_the_database_is_asked(octets):
+def test_invalid_ciphertexts_are_refused_without_a_query(octets):
     with pytest.raises(Undecryptable):
         encryption.decrypt(AT, ids.new(), b"\x02" + octets)

@@ -179,7 +179,7 @@ def test_a_secret_is_encrypted_too():
     assert b"atgs" not in stored(secret, "secret")
 
 
-def test_only_encrypted_fields_are_given_by_name():
+def test_only_encrypted_fields_can_be_looked_up_by_name():
     with pytest.raises(TypeError, match=r"Completion\.model_id is not encrypted"):
         encrypted(Completion, "model_id")
     assert isinstance(encrypted(Completion, "prompt"), EncryptedField)

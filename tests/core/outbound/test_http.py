@@ -248,7 +248,7 @@ def test_c35_an_answer_that_can_be_read_in_two_ways_is_refused_and_its_connectio
 
 
 @pytest.mark.parametrize("first", [OK, CHUNKED + b"2\r\n{}\r\n0\r\n\r\n"], ids=["length", "chunked"])
-def test_c35_a_second_answer_that_nobody_asked_for_is_never_read_as_the_next(serve, engine, first):
+def test_c35_an_unsolicited_second_response_is_never_read_as_the_next(serve, engine, first):
     smuggled = b"HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\nsmuggled"
     server = serve(first + smuggled)
     responses = [engine.fetch(ask(server, timeout_ms=2_000)) for _ in range(3)]

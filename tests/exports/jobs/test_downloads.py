@@ -71,7 +71,7 @@ def test_a_range_past_the_end(api, export, whole):
     assert answer["Content-Range"] == f"bytes */{len(whole)}"
 
 
-def test_a_range_of_another_file_gives_the_whole_one(api, export, whole):
+def test_a_range_of_another_file_version_returns_the_whole_file(api, export, whole):
     answer = download(api, export, range="bytes=5-9", if_range='"another"')
     assert answer.status_code == 200
     assert octets(answer) == whole
@@ -113,7 +113,7 @@ def test_before_its_end_and_after_it(api, export, ask):
     assert download(api, export).json()["code"] == "export_expired"
 
 
-def test_a_damaged_file_is_an_error_before_the_first_octet(api, export, storage, caplog):
+def test_a_damaged_file_is_an_error_before_the_first_byte(api, export, storage, caplog):
     largest = max(files_in(storage), key=lambda path: path.stat().st_size)
     content = bytearray(largest.read_bytes())
     content[100] ^= 1
@@ -167,7 +167,7 @@ def follow(url, **headers):
     return Api().get(url.partition("/api/v1")[2], **headers)
 
 
-def test_a_link_needs_no_key_and_understands_ranges(api, export, whole):
+def test_a_link_needs_no_key_and_supports_ranges(api, export, whole):
     url, _ = link(api, export)
     assert octets(follow(url)) == whole
     part = follow(url, range="bytes=2-5")

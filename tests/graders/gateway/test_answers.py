@@ -20,7 +20,7 @@ def full(**changes):
     return {"value": 0.5, "confidence": 1} | changes
 
 
-def test_a_verdict_keeps_dimensions_and_reasoning_when_asked_for():
+def test_a_verdict_keeps_requested_dimensions_and_reasoning():
     dims = [{"name": "style", "value": 0.5, "weight": 1, "extra": 1}]
     verdict = score(score=full(dimensions=dims, reasoning="because\nof it"))
     assert verdict.dimensions[0].name == "style"
@@ -89,7 +89,7 @@ def test_an_error_is_no_failure_of_the_circuit():
     assert score(score=full(value=2)).trips is True
 
 
-def test_the_text_of_an_error_is_short_plain_and_holds_no_secret():
+def test_the_text_of_an_error_is_short_plain_and_without_secrets():
     secret = "s" * 48
     error_text = f"bad\x1b[31m key {secret} or atgs_{'k' * 43}\r\nforged log line \u202e" + "x" * 2_000
     message = score(secrets=[secret], error=error_text).message

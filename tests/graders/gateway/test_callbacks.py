@@ -69,7 +69,7 @@ def test_the_state_decides_before_the_body(state, reply):
     assert (result.status, result.code) == reply
 
 
-def test_every_cause_of_a_401_looks_alike():
+def test_every_cause_of_a_401_has_the_same_response():
     body = {"scores": [{"completionId": "a", "score": GOOD}]}
     for headers in (
         {"X-Autotune-Signature": "f" * 64},

@@ -34,7 +34,7 @@ def test_at_a_low_rate_one_token_is_worth_asking_for():
     assert take(Bucket(0.0, 0.0), 100, rate=6, now=0.0)[1:] == (0, 10.0)
 
 
-def test_tokens_given_back_can_be_taken_again_and_never_overflow():
+def test_returned_tokens_can_be_taken_again_and_never_overflow():
     bucket, _, _ = take(Bucket(100.0, 0.0), 60, rate=600, now=0.0)
     assert take(give_back(bucket, 50, rate=600), 90, rate=600, now=0.0)[1] == 90
     assert give_back(bucket, 500, rate=600).tokens == 100

@@ -117,7 +117,7 @@ def test_the_audit_log_names_a_single_or_refused_completion(visitor, pair):
 
 
 @pytest.mark.django_db
-def test_two_without_digests_whose_system_prompt_is_damaged_are_refused_with_a_sentence(visitor, pair):
+def test_completions_without_digests_and_with_a_damaged_system_prompt_are_refused(visitor, pair):
     first, second = pair
     damage_row(first.task_version, "content")
     assert not first.prompt_digest

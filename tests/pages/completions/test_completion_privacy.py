@@ -77,7 +77,7 @@ def seen(client, completion, status=200):
 
 
 @pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
-def test_the_organization_that_asked_sees_all_of_it(visitor, completion, role):
+def test_the_submitting_organization_sees_everything(visitor, completion, role):
     html = seen(visitor(role, completion.organization), completion)
     for text in (
         PROMPT,
@@ -123,7 +123,7 @@ def test_without_share_text_the_owner_sees_the_score_and_not_the_completion(owne
     assert owner.get(reverse("completion_text", args=[completion.pk, "response"])).status_code == 404
 
 
-def test_what_a_grader_redacts_other_organizations_do_not_see(visitor, owner, completion, grader):
+def test_other_organizations_do_not_see_redacted_reasoning(visitor, owner, completion, grader):
     grader.redact_reasoning = grader.redact_dimensions = True
     grader.save()
     html = seen(visitor("organization_admin", completion.organization), completion)

@@ -26,7 +26,7 @@ def test_a_stranger_is_sent_to_a_login_that_leads_back(client):
     assert answer["Location"] == "/account/login?next=%2Fsearch%3Fq%3Da%2Bb" or "next=%2Fsearch" in answer["Location"]
 
 
-def test_a_part_whose_session_ended_takes_the_whole_page_to_the_login(client):
+def test_a_refreshing_part_without_a_session_redirects_the_whole_page(client):
     for path in ("/search?q=x", "/", "/?period=7d"):
         answer = client.get(path, headers={**PART, "HX-Current-URL": "http://testserver/workflow-runs?status=failed"})
         login = "/account/login?next=%2Fworkflow-runs%3Fstatus%3Dfailed"

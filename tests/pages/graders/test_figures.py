@@ -119,7 +119,7 @@ def test_the_refreshing_part_is_served_without_the_page(owner, visitor, grader, 
     assert b'id="standing"' not in other.content
 
 
-def test_an_admin_of_the_operating_organization_sees_whose_a_grader_is(visitor, operating, grader, pages):
+def test_an_admin_of_the_operating_organization_sees_the_owner_of_a_grader(visitor, operating, grader, pages):
     admin = visitor("admin", operating)
     text = admin.get("/graders").content.decode()
     assert f"of <code>{public('org', grader.organization)}</code>" in text

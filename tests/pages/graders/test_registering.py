@@ -18,7 +18,7 @@ def secret_in(answer):
     return match and match.group()
 
 
-def test_a_registered_grader_s_secret_is_shown_on_the_answer_and_nowhere_else(owner, pages):
+def test_the_secret_of_a_registered_grader_is_shown_only_on_the_response(owner, pages):
     answer = owner.post(
         "/graders/new", NEW | {"capabilities__domains": "law\n\n contracts ", "limits__timeout_ms": 900}
     )
@@ -129,7 +129,7 @@ def test_reloading_the_response_of_a_rotation_creates_no_second_secret(owner, gr
     assert str(GraderSecret.objects.get().secret) == secret
 
 
-def test_a_rotation_without_the_form_s_ticket_makes_nothing(owner, grader, pages):
+def test_a_rotation_without_the_ticket_of_the_form_creates_nothing(owner, grader, pages):
     answer = owner.post(pages.address("grader_rotate", grader), {"grace_hours": "0", "force": "on"})
     assert (answer.status_code, "This form has expired" in answer.content.decode()) == (400, True)
     assert str(GraderSecret.objects.get().secret) == SECRET
@@ -177,7 +177,7 @@ def test_a_name_with_odd_spaces_can_be_typed(owner, grader, pages):
     assert owner.post(pages.address("grader_delete", grader), {"name": " two \u202e spaces"}).status_code == 302
 
 
-def test_the_cookie_and_messages_hold_no_secret(owner, grader, pages):
+def test_the_cookie_and_messages_contain_no_secret(owner, grader, pages):
     answer = owner.post(pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0"))
     secret = secret_in(answer)
     assert secret not in str(owner.cookies)

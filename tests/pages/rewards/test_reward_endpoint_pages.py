@@ -87,7 +87,7 @@ def test_the_new_address_answers(operator, task, client):
     assert answer.json()["rewards"] == [0.5]
 
 
-def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
+def test_a_refused_form_keeps_its_input_and_creates_nothing(operator, task):
     answer = operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral", model_id="kept"))
     text = answer.content.decode()
     assert answer.status_code == 400

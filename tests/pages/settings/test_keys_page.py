@@ -79,7 +79,7 @@ def test_a_refused_form_can_be_sent_again(visitor, ticket_at, secret_in):
 
 
 @pytest.mark.parametrize("ticket", ["", "nonsense", "W10:1:x"])
-def test_a_form_without_a_ticket_makes_nothing(visitor, ticket):
+def test_a_form_without_a_ticket_creates_nothing(visitor, ticket):
     client = visitor()
     answer = client.post(NEW, body_of(ticket))
     assert answer.status_code == 400

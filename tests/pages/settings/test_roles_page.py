@@ -70,7 +70,7 @@ def test_rights_of_features_to_come_are_shown_and_survive_a_change_of_the_role(v
     assert role.permissions == [scores, EARLY[0], EARLY[2]]
 
 
-def test_a_right_of_a_feature_to_come_that_is_unchecked_is_taken_away(visitor):
+def test_an_unchecked_right_of_a_feature_to_come_is_removed(visitor):
     client = visitor()
     role = Role.objects.create(organization=client.organization, name="early", permissions=EARLY)
     client.post(f"{page_of(role)}/edit", {**form("early"), "coming": EARLY_VALUES[1:]})
@@ -169,7 +169,7 @@ def test_an_invalid_permission_is_refused(visitor, row):
     assert not Role.objects.filter(name="odd").exists()
 
 
-def test_a_name_that_is_taken_is_refused(visitor):
+def test_a_taken_name_is_refused(visitor):
     answer = visitor().post(NEW, form("reviewer", ("tasks", "own", ["read"])))
     assert "A role with this name exists already." in answer.content.decode()
 

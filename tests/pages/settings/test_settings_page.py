@@ -25,7 +25,7 @@ def test_an_admin_renames_the_organization(visitor):
     )
 
 
-def test_a_name_that_is_taken_is_refused_and_what_was_typed_stays(visitor):
+def test_a_taken_name_is_refused_and_the_form_keeps_its_input(visitor):
     client = visitor()
     OrganizationFactory(name="Taken")
     answer = client.post(HOME, {"name": "Taken"})

@@ -159,7 +159,7 @@ def test_strangers_find_nothing_and_grader_owners_are_refused(visitor):
     assert owner.get(address(TaskFactory(organization=owner.organization))).status_code == 403
 
 
-def test_the_snippet_gives_the_tasks_own_variables_and_no_key(client, make_task):
+def test_the_snippet_has_the_tasks_variables_and_no_key(client, make_task):
     task = make_task(client, prompt_template="{{question}} {{it's}} {{x.y}}")
     page = text_of(client.get(address(task)))
     curl = client.get(address(task)).context["snippets"].curl
@@ -207,7 +207,7 @@ def test_the_progress_part_opened_directly_is_a_page(client):
     assert "<html" not in part
 
 
-def test_very_many_variables_make_no_endless_page(client, make_task):
+def test_many_variables_do_not_make_the_page_grow_without_limit(client, make_task):
     template = "{{a}} " * 20_000
     task = make_task(client, prompt_template=template)
     for path in (address(task), f"{address(task)}/versions/1"):

@@ -180,7 +180,7 @@ def test_saving_unchanged_fields_creates_no_version(client, make_task, filled):
     assert task.version.content["promptTemplate"] == "a\r\nb {{c}}\r\n"
 
 
-def test_a_change_of_the_prompt_makes_a_version_and_says_so(client, make_task, filled):
+def test_a_change_of_the_prompt_creates_a_version_and_says_so(client, make_task, filled):
     task = make_task(client)
     page = client.get(f"/tasks/{task.public_id}/edit")
     assert "the task gets version 2" in text_of(page)

@@ -67,7 +67,7 @@ def test_progress_refreshes_without_losing_the_focus(visitor, browse, make_task,
 
 
 @pytest.mark.parametrize("where", ["", "/edit", "/versions", "/delete"])
-def test_a_long_name_makes_no_phone_page_too_wide(visitor, browse, make_task, where):
+def test_a_long_name_fits_on_a_phone(visitor, browse, make_task, where):
     client = visitor("organization_admin")
     wide = "W" * 200
     grader = GraderFactory(organization=client.organization, name=wide)

@@ -98,7 +98,7 @@ def test_each_request_has_an_address_of_its_own(accepted_run):
     assert len(addresses) == 3
 
 
-def test_a_grader_that_is_not_asynchronous_is_given_no_address(fake, grader, task, drain):
+def test_a_synchronous_grader_gets_no_callback_address(fake, grader, task, drain):
     grader.supports_async = False
     grader.save()
     run = RunFactory(completion=CompletionFactory(task=task))

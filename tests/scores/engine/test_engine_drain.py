@@ -91,7 +91,7 @@ def test_each_lost_worker_is_recorded_on_its_runs(task, grader):
 # --- groups of results ----------------------------------------------------------------------------------------------
 
 
-def test_one_answer_with_scores_errors_and_refused_items_gives_each_its_own(task, grader, fake, drain):
+def test_each_item_of_a_response_gets_its_own_score_or_error(task, grader, fake, drain):
     results = {"0": 0.25, "1": "I cannot judge this.", "2": {"value": 2, "confidence": 1}, "3": 0.5}
     fake.judge = lambda completion: results[completion["response"]]
     runs = runs_of(task, 4)
@@ -195,9 +195,7 @@ def test_the_slots_of_a_failed_drain_are_free_again(single, single_task, drain, 
 
 
 @pytest.mark.parametrize("end", ["stopped", "held"])
-def test_a_drain_that_may_send_no_more_keeps_its_slots_until_its_calls_have_ended(
-    single, single_task, fake, watched, end
-):
+def test_a_drain_that_stops_sending_keeps_its_slots_until_its_calls_end(single, single_task, fake, watched, end):
     runs_of(single_task, 6)
     fake.gate.clear()
     shares = []

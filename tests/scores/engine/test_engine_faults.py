@@ -83,7 +83,7 @@ def test_the_sweep_does_not_end_a_run_that_went_to_a_reviewer(db, monkeypatch):
     assert Review.objects.get().status == "open"
 
 
-def test_of_two_verdicts_on_one_run_in_a_group_the_first_counts(db):
+def test_the_first_of_two_verdicts_on_one_run_counts(db):
     task = TaskFactory()
     grader = task.version.members.get().grader
     run = runs_of(task, 1)[0]

@@ -76,7 +76,7 @@ def test_a_rule_judges_by_regular_expression(rule, hosted, submit, drain):
     assert [outcome(run) for run in runs] == [1.0, 0.0, 0.0]
 
 
-def test_what_the_task_does_not_request_is_left_out(rule, hosted, submit, drain):
+def test_members_that_the_task_does_not_request_are_left_out(rule, hosted, submit, drain):
     rule("by_length", most=3)
     (run,) = submit("abc")
     run.task.include_dimensions = run.task.include_explanation = False
@@ -102,7 +102,7 @@ def test_what_the_task_does_not_request_is_left_out(rule, hosted, submit, drain)
         ("surrogate", "judge_failed"),
     ],
 )
-def test_an_item_that_misbehaves_fails_alone(rule, hosted, submit, drain, response, code):
+def test_a_misbehaving_item_fails_without_the_others(rule, hosted, submit, drain, response, code):
     rule("misbehaves")
     runs = submit("good", response, "good", "good")
     drain(hosted)

@@ -55,7 +55,7 @@ def test_an_answer_without_a_valid_signature_is_never_recorded(faces, change, co
     assert faces(with_headers(change)) == retried(code)
 
 
-def test_a_signature_in_upper_case_is_the_same_octets(faces):
+def test_a_signature_in_upper_case_is_accepted(faces):
     assert faces(with_headers(lambda stamp, mark, request: [(AT, stamp), (MARK, mark.upper())])) == COMPLETED
 
 

@@ -108,13 +108,13 @@ def test_the_reward_of_a_sole_grader_follows_the_aggregation(db, aggregation, va
     assert Score.objects.get().value == 0.75
 
 
-def test_a_shadow_score_is_kept_and_makes_no_reward(bench):
+def test_a_shadow_score_is_stored_and_creates_no_reward(bench):
     run = bench.run(panel_size=0)
     bench.save([bench.judged(claim(run))])
     assert (Score.objects.get().purpose, Reward.objects.count()) == ("shadow", 0)
 
 
-def test_a_failed_shadow_makes_no_reward(bench):
+def test_a_failed_shadow_run_creates_no_reward(bench):
     bench.save(bad=[missed(claim(bench.run(panel_size=0)))])
     assert (WorkflowRun.objects.get().status, Reward.objects.count()) == ("failed", 0)
 

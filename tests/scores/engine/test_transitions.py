@@ -54,14 +54,14 @@ def test_the_database_refuses_a_status_that_is_not_in_the_table(db):
 
 
 @pytest.mark.parametrize(("source", "target"), ALLOWED)
-def test_a_run_makes_the_moves_of_the_table(db, source, target):
+def test_a_run_makes_the_transitions_of_the_table(db, source, target):
     run = RunFactory(status=source)
     advance(run, target)
     assert (run.status, status_of(run)) == (target, target)
 
 
 @pytest.mark.parametrize(("source", "target"), REFUSED)
-def test_a_run_makes_no_other_move(db, source, target):
+def test_a_run_makes_no_other_transition(db, source, target):
     run = RunFactory(status=source)
     with pytest.raises(InvalidTransition, match=run.public_id):
         advance(run, target)
@@ -69,7 +69,7 @@ def test_a_run_makes_no_other_move(db, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), EVERY_MOVE)
-def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
+def test_the_guard_of_a_queryset_accepts_the_same_runs(db, source, target):
     if not transitions.sources(target):
         return
     run = RunFactory(status=source)
@@ -79,7 +79,7 @@ def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
     assert status_of(run) == source
 
 
-def test_a_move_may_leave_a_source_alone():
+def test_a_transition_may_exclude_a_source():
     guard = transitions.guard(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
     assert guard == "x.status in ('pending', 'running', 'sleeping')"
 

@@ -143,7 +143,7 @@ def test_members_that_are_not_content_may_differ(api, task):
     assert (answer.status_code, answer.json()["completion"]["priority"]) == (200, "low")
 
 
-def test_a_prompt_given_by_variables_is_equal_to_the_same_prompt(api, task):
+def test_a_prompt_from_variables_equals_the_same_prompt(api, task):
     first(api, task, prompt=..., variables={"question": "Q"})
     assert api.post("/completions", item(task, externalId="x", prompt="Q")).status_code == 200
 

@@ -106,7 +106,7 @@ def test_content_may_be_parts_whose_texts_are_joined(api, task):
         {"prompt": "p", "messages": [USER], "variables": {"question": "q"}},
     ],
 )
-def test_exactly_one_of_the_three_is_given(api, task, members):
+def test_a_submission_has_exactly_one_of_prompt_messages_and_variables(api, task, members):
     body = {"prompt": ..., **members}
     assert problems(api.post("/completions", item(task, **body))) == [("", "one_of")]
     assert problems(api.post("/completions/batch", {"completions": [item(task), item(task, **body)]})) == [

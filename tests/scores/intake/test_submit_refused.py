@@ -187,7 +187,7 @@ NOT_JSON = {
 
 @pytest.mark.parametrize("path", [ALONE, BATCH])
 @pytest.mark.parametrize("raw", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_is_not_json_in_utf_8_is_refused(api, task, path, raw):
+def test_a_body_that_is_not_json_in_utf_8_is_refused(api, task, path, raw):
     answer = api.post(path, raw=raw)
     assert [code for _, code in problems(answer)] == ["invalid_json"]
     assert rows() == (0, 0)

@@ -310,7 +310,7 @@ class TestFreshness:
         judge()
         assert trainer.ask("good", modelId="B")[0]["code"] == "cancelled"
 
-    def test_of_many_sources_the_newest_final_one_is_taken(self, trainer):
+    def test_the_newest_final_source_is_copied(self, trainer):
         trainer.ask("good", modelId="A", fresh=True)
         judge({"good": 0.25})
         trainer.ask("good", modelId="B", fresh=True)

@@ -206,7 +206,7 @@ class TestErasing:
         reward = Reward.objects.get()
         assert (reward.value, reward.error_code) == (None, "erased")
 
-    def test_neither_text_nor_metadata_is_in_its_row(self, trainer):
+    def test_its_row_contains_neither_text_nor_metadata(self, trainer):
         trainer.ask({"prompt": "a secret", "response": "another", "metadata": {"label": "third"}})
         row = LiveAnswer.objects.get()
         assert len(bytes(row.answer_digest)) == 32

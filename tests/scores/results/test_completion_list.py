@@ -50,7 +50,7 @@ def test_an_item_of_the_list_has_the_shape_of_a_single_completion(api, task):
     assert body["completions"] == [api.get(f"/completions/{public('comp', completion)}").json()["completion"]]
 
 
-def test_the_newest_come_first_unless_asked_otherwise(api, task):
+def test_the_newest_come_first_by_default(api, task):
     for n in range(3):
         make_completion(task, str(n))
     assert responses(api.get("/completions")) == ["2", "1", "0"]

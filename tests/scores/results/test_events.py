@@ -116,7 +116,7 @@ def test_c21_a_graders_own_words_and_our_advice_are_two_sentences():
     assert data["error"]["message"] == f"why. {failure_codes.advice('grader_error')}"
 
 
-def test_a_failure_of_the_panel_alone_has_a_sentence_too():
+def test_a_failure_of_only_the_panel_has_a_sentence_too():
     completion = CompletionFactory()
     failed_reward(completion, "panel_incomplete")
     assert events.failed([completion.pk])[completion.pk]["error"]["message"]

@@ -94,7 +94,7 @@ def test_without_redaction_readers_of_a_score_see_all_of_it(consumer, score, api
 
 
 @pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
-def test_what_a_grader_redacts_other_organizations_never_see(api_for, score, grader, role):
+def test_other_organizations_never_see_redacted_members(api_for, score, grader, role):
     redact(grader)
     assert seen(api_for(organization=score.organization, role=role), score) == (None, None)
 

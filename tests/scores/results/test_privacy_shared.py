@@ -79,7 +79,7 @@ def test_the_graders_owner_sees_neither_the_organization_nor_other_scores(owner,
     assert public("user", completion.created_by) not in owner.last.content.decode()
 
 
-def test_the_organization_that_asked_reads_all_of_it(api_for, completion):
+def test_the_submitting_organization_reads_everything(api_for, completion):
     api = api_for(organization=completion.organization)
     shown = api.get(f"/completions/{public('comp', completion)}").json()["completion"]
     assert (shown["externalId"], shown["metadata"]) == ("mine-1", {"user": "secret"})

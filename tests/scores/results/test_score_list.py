@@ -70,7 +70,7 @@ def test_a_score_without_reasoning_and_dimensions_says_null(api, task):
     assert (score["reasoning"], score["dimensions"]) == (None, None)
 
 
-def test_the_newest_come_first_and_other_orders_can_be_asked_for(api, task):
+def test_the_newest_come_first_and_other_orders_can_be_requested(api, task):
     for value in (0.2, 0.9, 0.4):
         scored(task, value)
     assert values(api.get("/scores")) == [0.4, 0.9, 0.2]

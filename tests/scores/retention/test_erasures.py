@@ -55,7 +55,7 @@ def test_a_completion_a_task_or_a_model_is_erased_and_nothing_else(api, task):
     assert strangers not in erased()
 
 
-def test_what_is_submitted_after_the_request_stays(api, task):
+def test_completions_submitted_after_the_request_stay(api, task):
     before = CompletionFactory(task=task)
     ask(api, taskId=public("task", task))
     CompletionFactory(task=task)

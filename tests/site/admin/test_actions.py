@@ -114,7 +114,7 @@ def test_all_rows_of_a_list_can_be_selected_through_the_confirmation(boss):
     assert "3 cancelled" in act(boss, "cancel_runs", runs[0], select_across="1", confirmed="yes")
 
 
-def test_a_review_is_taken_from_its_holder(boss):
+def test_a_review_is_released_from_its_reviewer(boss):
     held, free = ReviewFactory(claimed_by=UserFactory()), ReviewFactory()
     page = act(boss, "release_claims", held, free)
     assert "1 released; 1 refused: Nobody holds it." in page

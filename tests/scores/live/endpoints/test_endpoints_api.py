@@ -185,7 +185,7 @@ def test_the_list_is_filtered_and_paged(api, body, task):
     assert listed(f"?limit=2&cursor={first['pagination']['nextCursor']}") == [rows[1].public_id, rows[0].public_id]
 
 
-def test_a_test_key_makes_no_address(body, task):
+def test_a_test_key_creates_no_address(body, task):
     test = Api(ApiKeyFactory(organization=task.organization, kind="test").text)
     assert test.post("/reward-endpoints", body).status_code == 403
     row = RewardEndpointFactory(task=task)
