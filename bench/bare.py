@@ -24,8 +24,8 @@ def perform(self, operation, work):
     key = idempotency.key_of(request) if request.method in self.keyed_methods else None
     if key is None:
         return work()
-    asked = idempotency.KeyedRequest.of(request, key, self.principal.organization.pk)
-    return idempotency.once(asked, work, secrets=operation.secrets, calls_out=operation.calls_out)
+    keyed = idempotency.KeyedRequest.of(request, key, self.principal.organization.pk)
+    return idempotency.once(keyed, work, secrets=operation.secrets, calls_out=operation.calls_out)
 
 
 views.ApiView.perform = perform

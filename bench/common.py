@@ -129,16 +129,16 @@ def all_stats():
 
 def find(words):
     """Topmost processes whose command line holds `words`, this one and its ancestors left out."""
-    known, mine, hits = all_stats(), os.getpid(), {}
+    processes, mine, hits = all_stats(), os.getpid(), {}
     ancestors = set()
-    while mine in known:
+    while mine in processes:
         ancestors.add(mine)
-        mine = known[mine][0]
-    for pid in known.keys() - ancestors:
+        mine = processes[mine][0]
+    for pid in processes.keys() - ancestors:
         try:
             with open(f"/proc/{pid}/cmdline", "rb") as f:
                 if words.encode() in f.read().replace(b"\0", b" "):
-                    hits[pid] = known[pid][0]
+                    hits[pid] = processes[pid][0]
         except OSError:
             pass
     return [p for p, parent in hits.items() if parent not in hits]
@@ -166,8 +166,8 @@ def postmaster():
 
 def redis_server():
     """The process behind BENCH_REDIS."""
-    at = urllib.parse.urlsplit(REDIS)
-    with socket.create_connection((at.hostname, at.port or 6379)) as s:
+    address = urllib.parse.urlsplit(REDIS)
+    with socket.create_connection((address.hostname, address.port or 6379)) as s:
         s.sendall(b"INFO server\r\n")
         answer = b""
         while not (m := re.search(rb"process_id:(\d+)\r", answer)):
@@ -177,13 +177,13 @@ def redis_server():
 
 def cpu(named):
     """CPU seconds so far of each named process tree. A process counts for the nearest named one above it."""
-    known, children, tops = all_stats(), {}, {p for pids in named.values() for p in pids}
-    for pid, (parent, _) in known.items():
+    processes, children, tops = all_stats(), {}, {p for pids in named.values() for p in pids}
+    for pid, (parent, _) in processes.items():
         if pid not in tops:
             children.setdefault(parent, []).append(pid)
 
     def total(pid):
-        return known[pid][1] + sum(map(total, children.get(pid, ()))) if pid in known else 0
+        return processes[pid][1] + sum(map(total, children.get(pid, ()))) if pid in processes else 0
 
     return {name: sum(map(total, pids)) for name, pids in named.items()}
 

@@ -40,7 +40,7 @@ LEADS = (
 )  # fmt: skip
 
 
-def at(moment):
+def id_at(moment):
     """An id as it would have been made then (UUIDv7)."""
     random_bits = int.from_bytes(os.urandom(10), "big")
     number = int(moment.timestamp() * 1000) << 80 | 7 << 76 | (random_bits >> 16 & 0xFFF) << 64
@@ -129,18 +129,20 @@ def _scores(task, grader, owner, count, rnd, names, number):
     for start in range(0, count + odd, CHUNK):
         rows = []
         for n in range(start, min(start + CHUNK, count + odd)):
-            made = now - timedelta(seconds=5) - _age(n, count, odd)
+            created_at = now - timedelta(seconds=5) - _age(n, count, odd)
             model = (n + number) % len(MODELS)  # so that each hour has some of every model
             value = min(1.0, max(0.0, rnd.gauss(0.45 + 0.09 * model + 0.1 * n / (count + odd), 0.17)))
-            rows.append((n, made, MODELS[model], round(value, 3), at(made), at(made), at(made)))
+            rows.append(
+                (n, created_at, MODELS[model], round(value, 3), id_at(created_at), id_at(created_at), id_at(created_at))
+            )
         with transaction.atomic():
             bulk.insert(
                 Completion,
                 ("id", "organization_id", "task_id", "task_version_id", "created_by_id", "model_id", "prompt",
                  "response", "form", "external_id", "priority", "source", "created_at"),
                 ((c, o, t, task.version_id, owner.pk, names(model), prompt.envelope(cipher, c, names(f"Case {n // 8}. {task.description}")),
-                  response.envelope(cipher, c, names(ANSWER.format(lead=LEADS[n % len(LEADS)]))), "prompt", f"case-{n}", 1, "api", made)
-                 for n, made, model, _, c, _, _ in rows),
+                  response.envelope(cipher, c, names(ANSWER.format(lead=LEADS[n % len(LEADS)]))), "prompt", f"case-{n}", 1, "api", created_at)
+                 for n, created_at, model, _, c, _, _ in rows),
             )  # fmt: skip
             bulk.insert(
                 WorkflowRun,
@@ -154,21 +156,21 @@ def _scores(task, grader, owner, count, rnd, names, number):
                 Score,
                 ("id", "organization_id", "run_id", "completion_id", "task_id", "grader_id", "grader_version_id",
                  "purpose", "value", "confidence", "raw_value", "created_at"),
-                ((s, o, r, c, t, g, v, "score", value, 0.9, value, made + timedelta(seconds=2))
-                 for _, made, _, value, c, r, s in scored),
+                ((s, o, r, c, t, g, v, "score", value, 0.9, value, created_at + timedelta(seconds=2))
+                 for _, created_at, _, value, c, r, s in scored),
             )  # fmt: skip
             bulk.insert(
                 Reward,
                 ("completion_id", "organization_id", "task_id", "value", "confidence", "aggregation", "used", "failed",
                  "error_code", "scored_at"),
-                ((c, o, t, value, 0.9, "mean", 1, 0, "", made) for _, made, _, value, c, _, _ in scored),
+                ((c, o, t, value, 0.9, "mean", 1, 0, "", created_at) for _, created_at, _, value, c, _, _ in scored),
             )  # fmt: skip
             failed = [row for row in rows if row[0] >= count and _state(row[0]) == "failed"]
             bulk.insert(
                 Reward,
                 ("completion_id", "organization_id", "task_id", "value", "confidence", "aggregation", "used", "failed",
                  "error_code", "scored_at"),
-                ((c, o, t, None, None, "mean", 0, 1, CODES[n % len(CODES)], made) for n, made, _, _, c, _, _ in failed),
+                ((c, o, t, None, None, "mean", 0, 1, CODES[n % len(CODES)], created_at) for n, created_at, _, _, c, _, _ in failed),
             )  # fmt: skip
     waiting = WorkflowRun.objects.filter(task=task, status="waiting").select_related("completion")
     for run in waiting[:40]:
@@ -191,10 +193,10 @@ def _state(n):
 
 
 def _run(row, scored, places):
-    n, made, _, _, completion, run, _ = row
+    n, created_at, _, _, completion, run, _ = row
     o, t, g = places
     state = "completed" if scored else _state(n)
-    done = made + timedelta(seconds=2) if state in ("completed", "failed") else None
+    done = created_at + timedelta(seconds=2) if state in ("completed", "failed") else None
     wake = (
         datetime.now(UTC) + timedelta(hours=2 if state == "sleeping" else 48)
         if state in ("sleeping", "waiting")
@@ -203,8 +205,8 @@ def _run(row, scored, places):
     code = CODES[n % len(CODES)] if state == "failed" else "rate_limited" if state == "sleeping" else ""
     return (
         run, o, completion, t, g, 1, state, 1, 0 if state == "pending" else 1, 1 if code else 0, wake,
-        made + timedelta(days=60), code, None, 0, "review" if state == "waiting" else "", made,
-        None if state == "pending" else made + timedelta(seconds=1), done,
+        created_at + timedelta(days=60), code, None, 0, "review" if state == "waiting" else "", created_at,
+        None if state == "pending" else created_at + timedelta(seconds=1), done,
     )  # fmt: skip
 
 
@@ -271,7 +273,7 @@ def furnish(organization, owner):
                name="Cluster A, nightly", expires_at=now + timedelta(days=60), networks=["10.0.0.0/8"])  # fmt: skip
     hook = Webhook.objects.create(
         **by, url="https://trainer.example/hooks/autotune", events=["grader.status_changed", "score.failed"],
-        description="Pages whoever is on call", secret="whsec_" + "A" * 32,
+        description="Pages the person on call", secret="whsec_" + "A" * 32,
     )  # fmt: skip
     for hours, status in enumerate(("delivered", "delivered", "parked", "delivered", "pending"), -4):
         event = Event.objects.create(
@@ -309,17 +311,17 @@ def ids_of(organization):
         "rev": Review, "exp": Export, "rwd": RewardEndpoint, "whk": Webhook, "key": ApiKey, "role": Role,
         "ers": Erasure, "hold": LegalHold,
     }  # fmt: skip
-    found = {"org": ids.encode("org", organization.pk)}
+    public_ids = {"org": ids.encode("org", organization.pk)}
     for kind, model in rows.items():
         newest = model.objects.filter(organization=organization).order_by("-id").values_list("pk", flat=True).first()
         if newest is not None:
-            found[kind] = ids.encode(kind, newest)
+            public_ids[kind] = ids.encode(kind, newest)
     scored = Score.objects.filter(organization=organization).order_by("-id").first()
     if scored:
-        found["comp"] = ids.encode("comp", scored.completion_id)
+        public_ids["comp"] = ids.encode("comp", scored.completion_id)
     if delivery := Delivery.objects.filter(webhook__organization=organization).order_by("-id").first():
-        found["dlv"] = ids.encode("dlv", delivery.pk)
+        public_ids["dlv"] = ids.encode("dlv", delivery.pk)
     if event := AuditEvent.objects.filter(organization_id=organization.pk).order_by("-id").first():
-        found["aud"] = ids.encode("aud", event.pk)
-    found["member"] = Membership.objects.filter(organization=organization).first().public_id
-    return found
+        public_ids["aud"] = ids.encode("aud", event.pk)
+    public_ids["member"] = Membership.objects.filter(organization=organization).first().public_id
+    return public_ids

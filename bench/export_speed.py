@@ -123,14 +123,14 @@ class ExportSpeed:
 
         self.a = a
         url = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
-        made = databases.create_if_missing(url)
-        if not a.keep and not made:
+        is_new = databases.create_if_missing(url)
+        if not a.keep and not is_new:
             databases.create_afresh(url)
         base = {**os.environ, "DATABASE_URL": url, "REDIS_URL": "", "LOG_LEVEL": "WARNING"}
         self.env = launch.environment(base, port=8398, data=ROOT / "var/bench", grader_ports=[])
         self.env["DJANGO_SETTINGS_MODULE"] = "autotune.settings"
         OUT.mkdir(parents=True, exist_ok=True)
-        if made or not a.keep:
+        if is_new or not a.keep:
             launch.manage(self.env, "migrate", "--noinput", "--verbosity", "0")
             launch.bootstrap(self.env, "Bench", "admin@bench.example")
             self.program("--fill", str(a.rows))

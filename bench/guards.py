@@ -39,12 +39,12 @@ def main():
     connection.settings_dict["TEST"]["NAME"] = (
         None if connection.vendor == "postgresql" else f"{folder.name}/bench.sqlite3"
     )
-    made = setup_databases(verbosity=0, interactive=False)
+    test_databases = setup_databases(verbosity=0, interactive=False)
     try:
         for rivals in args.rivals:
             report(args, connection.vendor, rivals)
     finally:
-        teardown_databases(made, verbosity=0)
+        teardown_databases(test_databases, verbosity=0)
 
 
 def arguments():
@@ -70,12 +70,12 @@ def report(args, vendor, rivals):
     crowd = [context.Process(target=work, args=(grader, number, args.seconds, results)) for number in range(rivals + 1)]
     for process in crowd:
         process.start()
-    told = sorted((results.get() for _ in crowd), key=lambda one: one[0])
+    measurements = sorted((results.get() for _ in crowd), key=lambda measurement: measurement[0])
     for process in crowd:
         process.join()
     allowed = RATE / 60 * (time.time() - begun) + RATE / 6
-    granted = sum(one[2] for one in told)
-    _, times, _ = told[0]
+    granted = sum(measurement[2] for measurement in measurements)
+    _, times, _ = measurements[0]
     home = "redis" if args.home == "redis" else vendor
     for name, spent in times.items():
         spent.sort()
@@ -107,7 +107,7 @@ def work(grader, number, seconds, results):
     while time.monotonic() < end:
         timed("refresh", lambda: guard.refresh(grader, want=64, now=now()))
         granted += timed("take", lambda: guard.take(TAKE, now=now()))[0]
-        timed("note", lambda: guard.note(good + bad, now=now()))  # a failure among 64 is told at once
+        timed("note", lambda: guard.note(good + bad, now=now()))  # a failure among 64 is written at once
     guard.close()
     connection.close()
     results.put((number, times, granted))

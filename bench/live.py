@@ -7,7 +7,7 @@ meanwhile, and how fast batches are submitted to `web` beside it, before, during
 alone, whose threads carry only some of them: with OpenRLHF's five tries, one second apart, as long as they last.
 
 Exit status 1 when a call to `live` is not answered with its reward, or `live` takes more than --ceiling percent of a core while
-all of them wait. (How long a submission takes meanwhile is told beside it: on a machine that others use, that is mostly theirs.)
+all of them wait. (The time of a submission during the wait is printed beside it: on a machine that others use, that is mostly theirs.)
 """
 
 import argparse, asyncio, datetime, json, os, pathlib, platform, statistics, sys, time, urllib.parse
@@ -38,8 +38,8 @@ class Bench:
     def __init__(self, a):
         self.a = a
         self.database = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
-        at = urllib.parse.urlsplit(os.environ.get("REDIS_URL") or LOCAL_REDIS)
-        self.redis = urllib.parse.urlunsplit(at._replace(path=f"/{REDIS_NUMBER}"))
+        address = urllib.parse.urlsplit(os.environ.get("REDIS_URL") or LOCAL_REDIS)
+        self.redis = urllib.parse.urlunsplit(address._replace(path=f"/{REDIS_NUMBER}"))
         self.port, self.live_port = free_port(range(8400, 8450)), free_port(range(8450, 8500))
         self.stub_port = free_port(range(9950, 9990))
         self.results, self.problems = {}, {}
@@ -91,11 +91,11 @@ class Bench:
         capabilities = {"maxBatchSize": 128, "supportsDimensions": False, "supportsExplanations": False}
         capabilities |= {"supportsAsync": False, "avgLatencyMs": 50, "domains": []}
         grader = {"name": "stub", "endpoint": stub, "capabilities": capabilities, "limits": {"maxConcurrency": 64}}
-        made = await self.need("POST", "/graders", grader)
-        secret = common.dumps({"secret": made["credentials"]["sharedSecret"]})
+        registration = await self.need("POST", "/graders", grader)
+        secret = common.dumps({"secret": registration["credentials"]["sharedSecret"]})
         await (await self.http.post(f"{stub}/control/secret", data=secret)).read()
-        await self.need("POST", f"/graders/{made['grader']['id']}/verify", {})
-        task = {"name": "bench", "promptTemplate": "{{prompt}}", "graderId": made["grader"]["id"]}
+        await self.need("POST", f"/graders/{registration['grader']['id']}/verify", {})
+        task = {"name": "bench", "promptTemplate": "{{prompt}}", "graderId": registration["grader"]["id"]}
         self.task = (await self.need("POST", "/tasks", task))["task"]["id"]
         options = common.dumps({"latency_ms": self.a.latency_ms})
         await (await self.http.post(f"{stub}/control/options", data=options)).read()
@@ -127,7 +127,7 @@ class Bench:
         texts = common.completions(self.a.calls, f"{name}")
         began = time.time()
         meter = common.Meter({name: [self.pids[name]]})
-        tasks = [asyncio.create_task(self.one(name, url, text, n)) for n, text in enumerate(texts)]
+        tasks = [asyncio.create_task(self.call_once(name, url, text, n)) for n, text in enumerate(texts)]
         stored = None
         if during:
             while (count := self.stored(since)) < self.a.calls and time.time() - began < 60:
@@ -145,7 +145,7 @@ class Bench:
         await asyncio.gather(*tasks)
         used = meter.stop(1000)
         scored = self.scored(since)
-        got = sorted(at for at, right in self.answered if right)
+        got = sorted(answered_at for answered_at, right in self.answered if right)
         lags = [(a - s) * 1000 for a, s in zip(got, scored)] if len(got) == len(scored) else []
         row = {
             "calls": self.a.calls, "answered": len(got), "refusedInTheEnd": self.a.calls - len(got),
@@ -158,7 +158,7 @@ class Bench:
         self.results[name] = row
         print(json.dumps({"row": name, **row}), flush=True)
 
-    async def one(self, name, url, text, n):
+    async def call_once(self, name, url, text, n):
         """One call as OpenRLHF makes it."""
         prompt = f"{text['prompt']} {n}:"
         body = common.dumps({"query": [prompt + text["response"]], "prompts": [prompt], "labels": [str(n)]})
@@ -202,17 +202,17 @@ class Bench:
 
     @staticmethod
     def rss(pid):
-        """Octets of the process and its children."""
+        """Resident bytes of the process and its children."""
         pids = [pid, *(int(p.name) for p in pathlib.Path("/proc").iterdir() if p.name.isdigit() and _parent(p) == pid)]
         return sum(
-            int(pathlib.Path(f"/proc/{one}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for one in pids
+            int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") for pid in pids
         )
 
     def verdict(self):
-        told = self.results["submission"]
-        idle = statistics.mean((told["before"]["p50Ms"], told["after"]["p50Ms"]))
-        slower = (told["during"]["p50Ms"] / idle - 1) * 100
-        share = told["during"]["liveCpuPercent"]
+        submission = self.results["submission"]
+        idle = statistics.mean((submission["before"]["p50Ms"], submission["after"]["p50Ms"]))
+        slower = (submission["during"]["p50Ms"] / idle - 1) * 100
+        share = submission["during"]["liveCpuPercent"]
         kept = share <= self.a.ceiling and not self.problems and self.results["live"]["answered"] == self.a.calls
         line = (
             f"{self.results['live']['answered']:,} of {self.a.calls:,} calls answered by live, which takes {share} % "
@@ -242,8 +242,8 @@ def main(a):
         print(f"{count} x {problem}")
     print(line)
     a.json.parent.mkdir(parents=True, exist_ok=True)
-    found = {"facts": facts, "verdict": line, "results": bench.results}
-    a.json.write_text(json.dumps(found, indent=1) + "\n")
+    report = {"facts": facts, "verdict": line, "results": bench.results}
+    a.json.write_text(json.dumps(report, indent=1) + "\n")
     return not (kept or a.short)
 
 

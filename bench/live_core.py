@@ -93,13 +93,13 @@ def measure():
 
         works = [("submission", lambda: submission.submit(caller, plain)), ("live, new", live)]
         rnd.shuffle(works)
-        found = {name: timed(into, name, work) for name, work in works}
+        results = {name: timed(into, name, work) for name, work in works}
         joined = timed(into, "live, unfinished", live)
-        assert joined == found["live, new"]
+        assert joined == results["live, new"]
         score(joined.completions)
         assert not timed(into, "live, scored", live).unfinished
         answers = timed(into, "live, answers", lambda: answering.answers(joined.completions))
-        assert [one.value for one in answers] == [0.5] * size
+        assert [answer.value for answer in answers] == [0.5] * size
 
     for size in SIZES:
         round_of(size, {})  # data keys opened, statements prepared
@@ -109,7 +109,7 @@ def measure():
         for _ in range(rounds):
             round_of(size, into)
         for name in ("submission", "live, new", "live, unfinished", "live, scored", "live, answers"):
-            wall, cpu = (statistics.median(one[at] for one in into[name]) * 1e3 for at in (0, 1))
+            wall, cpu = (statistics.median(sample[index] for sample in into[name]) * 1e3 for index in (0, 1))
             rows.append((f"{size:,}", name, f"{wall / size:.3f}", f"{cpu / size:.3f}", f"{wall:.1f}"))
     print(
         "\n".join(

@@ -58,7 +58,7 @@ class Driver:
 
     async def set_up(self):
         a, name = self.a, f"bench-{time.time_ns()}"
-        made = await self.need(
+        registration = await self.need(
             201,
             "POST",
             "/graders",
@@ -76,8 +76,8 @@ class Driver:
                 },
             },
         )
-        grader = made["grader"]["id"]
-        await self.stub("POST", "/secret", {"secret": made["credentials"]["sharedSecret"]})
+        grader = registration["grader"]["id"]
+        await self.stub("POST", "/secret", {"secret": registration["credentials"]["sharedSecret"]})
         if a.patch_grader:
             await self.need(200, "PATCH", f"/graders/{grader}", json.loads(a.patch_grader))
         verified = await self.need(200, "POST", f"/graders/{grader}/verify", {})
@@ -121,25 +121,25 @@ class Driver:
             try:
                 if self.a.batch == 1:
                     status, answer = await self.call("POST", "/completions", items[0])
-                    made = [answer.get("completion")] * ("completion" in answer)
+                    stored = [answer.get("completion")] * ("completion" in answer)
                 else:
                     status, answer = await self.call("POST", "/completions/batch", {"completions": items})
-                    made = answer.get("completions", [])
+                    stored = answer.get("completions", [])
             except (aiohttp.ClientError, asyncio.TimeoutError) as e:
                 return self.error(type(e).__name__)
         if status != 202:
             return self.error(f"{status} {answer.get('code') or str(answer)[:120]}")
         self.ingest.append(time.perf_counter() - due)
-        if len(made) != len(chunk):
+        if len(stored) != len(chunk):
             self.error("202 with another number of completions")
         self.estimates.append(answer.get("estimatedScoreTimeMs"))
-        for x, m in zip(chunk, made):
+        for x, m in zip(chunk, stored):
             self.expected[m["id"]], self.due[m["id"]] = c.value_of(m["id"], x["response"]), due
-        k = int(len(made) * self.share + random.random())  # samples of this POST, at random places in it
+        k = int(len(stored) * self.share + random.random())  # samples of this POST, at random places in it
         if self.a.rate:
             k = min(k, WATCHERS - len(self.watched) - self.watching)
-        for j in sorted(random.sample(range(len(made)), max(0, min(k, len(made))))):
-            self.watched[made[j]["id"]] = due
+        for j in sorted(random.sample(range(len(stored)), max(0, min(k, len(stored))))):
+            self.watched[stored[j]["id"]] = due
 
     async def look(self, i, due, query=""):
         """Asks for one score; True when it is final."""
@@ -206,8 +206,8 @@ class Driver:
             wrong["twice"] += i in seen
             wrong["wrongValue"] += s["value"] != self.expected[i] or s["confidence"] != 0.9
             if i not in seen and i not in self.warm:
-                at = datetime.datetime.fromisoformat(s["createdAt"].replace("Z", "+00:00")).timestamp()
-                latencies.append(at - offset - self.due[i])
+                scored_at = datetime.datetime.fromisoformat(s["createdAt"].replace("Z", "+00:00")).timestamp()
+                latencies.append(scored_at - offset - self.due[i])
             seen.add(i)
         return {"missing": len(self.expected) - len(seen), **wrong}, latencies
 

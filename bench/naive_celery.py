@@ -10,7 +10,7 @@ import common as c
 import django
 from django.conf import settings
 
-at = urllib.parse.urlsplit(c.DB)
+address = urllib.parse.urlsplit(c.DB)
 settings.configure(
     INSTALLED_APPS=[],
     USE_TZ=True,
@@ -18,11 +18,11 @@ settings.configure(
         "default": {
             "ENGINE": "django.db.backends.postgresql",
             "CONN_MAX_AGE": None,
-            "USER": at.username or "",
-            "PASSWORD": at.password or "",
-            "HOST": at.hostname or "",
-            "PORT": at.port or "",
-            "NAME": at.path[1:],
+            "USER": address.username or "",
+            "PASSWORD": address.password or "",
+            "HOST": address.hostname or "",
+            "PORT": address.port or "",
+            "NAME": address.path[1:],
         }
     },
 )

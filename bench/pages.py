@@ -81,10 +81,10 @@ def measure(client, address, rounds):
     """(status, median ms, slowest ms, queries, KB of HTML)."""
     from django.db import connection
 
-    asked = []
+    statements = []
 
     def counted(execute, sql, params, many, context):
-        asked.append(sql)
+        statements.append(sql)
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(counted):
@@ -95,7 +95,7 @@ def measure(client, address, rounds):
         answer = client.get(address)
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
         took.append((time.perf_counter() - begun) * 1000)
-    return answer.status_code, statistics.median(took), max(took), len(asked), len(body) / 1000
+    return answer.status_code, statistics.median(took), max(took), len(statements), len(body) / 1000
 
 
 def main():

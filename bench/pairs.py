@@ -52,8 +52,10 @@ def fill(rows):
     answers = [n % 9 + 1 for n in range(EACH)]  # the last one says what the first one said
     for start in range(0, rows, CHUNK):
         now, numbers = timezone.now(), range(start, min(start + CHUNK, rows))
-        made = [(ids.new(), n % len(prompts), answers[n // len(prompts)]) for n in numbers]  # answers come over time
-        values = [rnd.randrange(101) / 100 for _ in made]
+        completions = [
+            (ids.new(), n % len(prompts), answers[n // len(prompts)]) for n in numbers
+        ]  # answers come over time
+        values = [rnd.randrange(101) / 100 for _ in completions]
         with transaction.atomic():
             bulk.insert(
                 Completion,
@@ -63,14 +65,14 @@ def fill(rows):
                   bytes([answer]) + prompts[p][1:],
                   prompt.envelope(cipher, c, f"{p} {pool[p % 64][:500]}"),
                   response.envelope(cipher, c, f"{p} {answer} {pool[(p + answer) % 64]}"), "prompt", 1, "api", now)
-                 for c, p, answer in made),
+                 for c, p, answer in completions),
             )  # fmt: skip
             bulk.insert(
                 Reward,
                 ("completion_id", "organization_id", "task_id", "value", "confidence", "aggregation", "used", "failed",
                  "error_code", "scored_at"),
                 ((c, organization.pk, task.pk, value, 0.9, "mean", 1, 0, "", now)
-                 for (c, _, _), value in zip(made, values)),
+                 for (c, _, _), value in zip(completions, values)),
             )  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute("vacuum (analyze) tasks_completion, scores_reward")
@@ -92,13 +94,13 @@ def measured(work):
         cursor.execute("select pg_backend_pid()")
         backend = cursor.fetchone()[0]
     before, cpu, started = common.stat(backend)[1], time.process_time(), time.perf_counter()
-    told = work()
+    result = work()
     seconds = time.perf_counter() - started
     session = None
     if os.path.exists(f"/proc/{backend}"):  # a layout gives its connection back, and the pool may give another
         session = common.stat(backend)[1] - before
     print(
-        json.dumps({**told, "seconds": seconds, "cpu": time.process_time() - cpu, "session": session, "peak": peak()})
+        json.dumps({**result, "seconds": seconds, "cpu": time.process_time() - cpu, "session": session, "peak": peak()})
     )
 
 
@@ -119,11 +121,11 @@ def ask(strategy):
     from tasks.models import Task
 
     task = Task.objects.get(name=NAME)
-    wanted = PairsRequest(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=1_000, strategy=strategy, seed=7)
+    request = PairsRequest(task_id=TaskId(task.pk), min_score_delta=0.1, sample_size=1_000, strategy=strategy, seed=7)
 
     def work():
-        made = sample.answer(principal_of(task), wanted)
-        return {"pairs": len(made.pairs), "available": made.available}
+        sample_pairs = sample.answer(principal_of(task), request)
+        return {"pairs": len(sample_pairs.pairs), "available": sample_pairs.available}
 
     measured(work)
 
@@ -177,12 +179,12 @@ def main(a):
     kept = True
     for what, strategies in (("sample of 1,000", STRATEGIES), ("whole layout", a.read)):
         for strategy in strategies:
-            told = json.loads(program("--ask" if what != "whole layout" else "--read-one", strategy))
-            session = "" if told["session"] is None or what == "whole layout" else f"{told['session']:.1f}"
-            out.append((what, strategy, f"{told['pairs']:,}", f"{told['available']:,}", f"{told['seconds']:.1f}",
-                        f"{told['cpu']:.1f}", session, f"{told['peak']:.0f}"))  # fmt: skip
-            asked = what != "whole layout" or strategy == "best_worst"  # `all` makes millions
-            kept &= told["peak"] < CEILING_MIB and (not asked or told["seconds"] < CEILING_S)
+            figures = json.loads(program("--ask" if what != "whole layout" else "--read-one", strategy))
+            session = "" if figures["session"] is None or what == "whole layout" else f"{figures['session']:.1f}"
+            out.append((what, strategy, f"{figures['pairs']:,}", f"{figures['available']:,}", f"{figures['seconds']:.1f}",
+                        f"{figures['cpu']:.1f}", session, f"{figures['peak']:.0f}"))  # fmt: skip
+            is_timed = what != "whole layout" or strategy == "best_worst"  # `all` makes millions
+            kept &= figures["peak"] < CEILING_MIB and (not is_timed or figures["seconds"] < CEILING_S)
     print("\n".join("| " + " | ".join(row) + " |" for row in (out[0], ("---",) * len(out[0]), *out[1:])))
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
     print(

@@ -231,7 +231,7 @@ def callbacks(world, take):
 
 @path
 def leases(world, take):
-    """Claims that are renewed, given back, and left until their grader may be called."""
+    """Claims that are renewed, returned, and left until their grader may be called."""
     from autotune.core.clock import database_now
     from scores.engine import claims
 
@@ -299,7 +299,7 @@ def moving(world, take):
 
 @path
 def cancelling(world, take):
-    """Runs that somebody cancels, and failed ones that begin anew."""
+    """Runs that somebody cancels, and failed ones that start again."""
     from scores.workflow_runs import cancelling, retrying
     from scores.models import WorkflowRun
 
@@ -412,16 +412,16 @@ def cleaning(world, take):
 
 
 class Stub:
-    """A grader on loopback that answers at once, fails or accepts for later, as it is told."""
+    """A grader on loopback that answers at once, fails or accepts for later, as configured."""
 
     def __init__(self):
         from tests.support.fakes import FakeGrader
 
         self.fake = FakeGrader(judge=lambda completion: 0.75)
-        self.fake.answer, self._answer = self._answers_as_told, self.fake.answer
+        self.fake.answer, self._answer = self._configured_answer, self.fake.answer
         self.fails = self.later = False
 
-    def _answers_as_told(self, handler, where, body):
+    def _configured_answer(self, handler, where, body):
         if "/score" not in where and where != "/health":
             return 200, {}, False  # a webhook
         if self.fails and where != "/health":

@@ -295,4 +295,6 @@ class World:
                 external_id=f"new-{self.number}",
                 **members,
             )
-        return [one.completion_id for one in submission.submit(self.principal, items, priority="high").stored]
+        return [
+            completion.completion_id for completion in submission.submit(self.principal, items, priority="high").stored
+        ]

@@ -90,7 +90,7 @@ class Bench:
 
         self.capture = plan_capture.Capture()
         self.chosen = [
-            one for one in plan_paths.PATHS if self.a.only in one.__name__ and one.__name__ not in self.a.without
+            path for path in plan_paths.PATHS if self.a.only in path.__name__ and path.__name__ not in self.a.without
         ]
         stub = plan_paths.Stub()
         with serving(stub.fake), connection.execute_wrapper(self.capture):
@@ -174,7 +174,7 @@ class Bench:
         Grader.objects.update(held_until=None, held_reason="")
         GraderGuard.objects.all().delete()
         keys = [f"autotune:guard:{grader.pk}" for grader in Grader.objects.all()]
-        redis.attempt(lambda known: known.delete(*keys), otherwise=None)
+        redis.attempt(lambda client: client.delete(*keys), otherwise=None)
 
     def report(self):
         """The table, and what failed."""
@@ -198,18 +198,18 @@ class Bench:
             print("  " + "; ".join(f"{state}: {number:,} rows" for state, number in rows.items()))
             print(f"  {statement[: self.a.width]}")
         statements = len({plan.statement for plan in self.capture.plans})
-        found = len(self.failures)
+        failures = len(self.failures)
         print(
-            f"\n{len(self.capture.plans):,} plans of {statements} statements: {f'{found} FAILED' if found else 'kept'}"
+            f"\n{len(self.capture.plans):,} plans of {statements} statements: {f'{failures} FAILED' if failures else 'kept'}"
         )
-        return bool(found)
+        return bool(failures)
 
     def by_statement(self):
-        found = {}
+        shapes = {}
         for plan in self.capture.plans:
             shape = ", ".join(node.name for node in plan.nodes if node.table)
-            found.setdefault(plan.statement, {})[f"{plan.state}, {plan.mode}: {shape}"] = None
-        return found
+            shapes.setdefault(plan.statement, {})[f"{plan.state}, {plan.mode}: {shape}"] = None
+        return shapes
 
 
 def main():

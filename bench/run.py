@@ -39,8 +39,8 @@ class Bench:
         postgres = os.environ.get("DATABASE_URL") or LOCAL_POSTGRES
         self.database = databases.sibling(postgres, DATABASE)
         self.limits_database = databases.sibling(postgres, LIMITS_DATABASE)
-        at = urllib.parse.urlsplit(os.environ.get("REDIS_URL") or LOCAL_REDIS)
-        self.redis = urllib.parse.urlunsplit(at._replace(path=f"/{REDIS_NUMBER}"))
+        address = urllib.parse.urlsplit(os.environ.get("REDIS_URL") or LOCAL_REDIS)
+        self.redis = urllib.parse.urlunsplit(address._replace(path=f"/{REDIS_NUMBER}"))
         self.stub_port = free_port(range(9900, 9950))
         self.stub = f"http://{LOOPBACK}:{self.stub_port}"
         self.results = {}
@@ -62,13 +62,13 @@ class Bench:
         with Supervisor(ROOT / "var/bench/logs") as tree:
             env = self.environment()
             launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-            made = launch.bootstrap(env, "Bench", "admin@bench.example")
+            report = launch.bootstrap(env, "Bench", "admin@bench.example")
             tree.start(
                 SupervisedProcess(
                     "stub", (sys.executable, str(HERE / "stub_grader.py"), "--verify", "--port", str(self.stub_port))
                 )
             )
-            self.url, self.key = launch.start_server(tree, env, workers=self.a.workers), made["apiKey"]
+            self.url, self.key = launch.start_server(tree, env, workers=self.a.workers), report["apiKey"]
             tree.wait_for(lambda: listens(self.stub_port), "the start of the stub grader", 10)
             workers = ",".join(str(pid) for name, pid in tree.pids.items() if name.startswith("worker"))
             self.procs = self.living(

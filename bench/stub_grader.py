@@ -192,8 +192,8 @@ class Connection(asyncio.Protocol):
         fields = [f(head) for f in SIGNED]
         rid, key = (fields[1] or [b""])[0], stub.keys[0]
         if stub.a.verify:
-            refusal, found = check(stub.keys, stub.replays, time.time(), fields, body)
-            key = found or key
+            refusal, matching_key = check(stub.keys, stub.replays, time.time(), fields, body)
+            key = matching_key or key
             if refusal:
                 stub.bad += path != b"/health"  # probes for graders of earlier runs are no fault of this one
                 stub.reasons[refusal] = stub.reasons.get(refusal, 0) + 1

@@ -60,8 +60,8 @@ class Bench:
     def __init__(self, a):
         self.a = a
         self.database = databases.sibling(os.environ.get("DATABASE_URL") or LOCAL_POSTGRES, DATABASE)
-        at = urllib.parse.urlsplit(os.environ.get("REDIS_URL") or LOCAL_REDIS)
-        self.redis = urllib.parse.urlunsplit(at._replace(path=f"/{REDIS_NUMBER}"))
+        address = urllib.parse.urlsplit(os.environ.get("REDIS_URL") or LOCAL_REDIS)
+        self.redis = urllib.parse.urlunsplit(address._replace(path=f"/{REDIS_NUMBER}"))
         self.stub_port = free_port(range(9950, 9990))
         self.ports, self.results, self.errors = {}, {}, {}
 
@@ -121,8 +121,8 @@ class Bench:
 
     async def call(self, server, method, path, body=None, headers=()):
         url = f"http://{LOOPBACK}:{self.ports[server]}/api/v1{path}"
-        given = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **dict(headers)}
-        async with self.http.request(method, url, data=body, headers=given) as response:
+        all_headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json", **dict(headers)}
+        async with self.http.request(method, url, data=body, headers=all_headers) as response:
             return response.status, await response.read()
 
     async def need(self, method, path, body=None):
@@ -137,11 +137,11 @@ class Bench:
         capabilities = {"maxBatchSize": 128, "supportsDimensions": False, "supportsExplanations": False}
         capabilities |= {"supportsAsync": False, "avgLatencyMs": 50, "domains": []}
         grader = {"name": "stub", "description": "Stub", "endpoint": stub, "capabilities": capabilities}
-        made = await self.need("POST", "/graders", grader)
-        secret = common.dumps({"secret": made["credentials"]["sharedSecret"]})
+        registration = await self.need("POST", "/graders", grader)
+        secret = common.dumps({"secret": registration["credentials"]["sharedSecret"]})
         await (await self.http.post(f"{stub}/control/secret", data=secret)).read()
-        await self.need("POST", f"/graders/{made['grader']['id']}/verify", {})
-        task = {"name": "bench", "promptTemplate": "{{prompt}}", "graderId": made["grader"]["id"]}
+        await self.need("POST", f"/graders/{registration['grader']['id']}/verify", {})
+        task = {"name": "bench", "promptTemplate": "{{prompt}}", "graderId": registration["grader"]["id"]}
         self.task = (await self.need("POST", "/tasks", task))["task"]["id"]
         self.read = (await self.need("POST", "/completions", self.items(1)[0]))["completion"]["id"]
 
@@ -160,7 +160,7 @@ class Bench:
         )
 
     def singles(self):
-        return "POST", "/completions", 202, [common.dumps(one) for one in self.items(BODIES * 4)]
+        return "POST", "/completions", 202, [common.dumps(item) for item in self.items(BODIES * 4)]
 
     def reads(self):
         return "GET", f"/completions/{self.read}", 200, [None]
@@ -171,9 +171,9 @@ class Bench:
         got = {variant: [] for variant in variants}
         for n in range(rounds + 1):
             for variant in variants if n % 2 else reversed(variants):
-                one = await self.once(variant, what, posts if n else max(4, posts // 4), connections)
+                measurement = await self.once(variant, what, posts if n else max(4, posts // 4), connections)
                 if n:
-                    got[variant].append(one)
+                    got[variant].append(measurement)
         self.results[row] = got
         print(json.dumps({"row": row, **{v: self.median(got[v], "ms") for v in variants}}), flush=True)
 

@@ -51,7 +51,7 @@ class GraderFolder:
 class Judged:
     """A task and its only grader, with the file in which the grader's process notes what it judged.
 
-    logged_before  bytes of it that describe the verification
+    logged_before  bytes of it that were written by the verification
     """
 
     task_id: str
@@ -76,11 +76,11 @@ def server(name: str, *, organization: str) -> Iterator[Server]:
         if url := env.get("DATABASE_URL"):
             databases.create_if_missing(url)
         launch.manage(env, "migrate", "--noinput", "--verbosity", "0")
-        known, _ = credentials.obtain(
+        admin, _ = credentials.obtain(
             env, folder / "state.json", organization=organization, admin_email=f"admin@{name}.example"
         )
         address = launch.start_server(tree, env)
-        with AutotuneClient(known["apiKey"], address) as client:
+        with AutotuneClient(admin["apiKey"], address) as client:
             yield Server(client, tree, folder, database, address, grader_port)
 
 
@@ -91,13 +91,13 @@ def judged_task(server: Server, name: str, grader: GraderFolder) -> Judged:
     """
     unique = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     log, secret = server.folder / f"{unique}.jsonl", server.folder / f"{unique}.secret"
-    made = server.client.graders.create(
+    registration = server.client.graders.create(
         name=unique,
         description=grader.description,
         endpoint=f"http://127.0.0.1:{server.grader_port}",
         capabilities=grader.capabilities,
     )
-    shared = made.credentials and made.credentials.shared_secret
+    shared = registration.credentials and registration.credentials.shared_secret
     if not shared:
         raise SupervisorError("the registration gave no secret")
     kept.write(secret, shared)
@@ -106,8 +106,8 @@ def judged_task(server: Server, name: str, grader: GraderFolder) -> Judged:
         launch.kit_grader(f"{name}-grader", "grader:grader", folder=grader.path, port=port, secret_file=secret, log=log)
     )
     server.tree.wait_for(lambda: listens(port), "the start of the grader", GRADER_START_S)
-    verified = server.client.graders.verify(made.grader.id)
+    verified = server.client.graders.verify(registration.grader.id)
     if not verified.verified:
         raise SupervisorError(f"the grader was not verified: {verified.checks}")
-    task = server.client.tasks.create(name=unique, prompt_template="{{prompt}}", grader_id=made.grader.id)
-    return Judged(task.id, made.grader.id, log, log.stat().st_size)
+    task = server.client.tasks.create(name=unique, prompt_template="{{prompt}}", grader_id=registration.grader.id)
+    return Judged(task.id, registration.grader.id, log, log.stat().st_size)

@@ -125,16 +125,16 @@ def _no_repeats_across_tests():
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix):
     """The tests' database begins as a copy of the migrated one."""
-    wanted = settings.DATABASES["default"]["TEST"]
+    test_settings = settings.DATABASES["default"]["TEST"]
     if ON_POSTGRES:
-        wanted["TEMPLATE"] = migrated.source()
+        test_settings["TEMPLATE"] = migrated.source()
     else:
-        shutil.copyfile(migrated.source(), wanted["NAME"])
+        shutil.copyfile(migrated.source(), test_settings["NAME"])
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_keepdb):
-    """On SQLite the file is there before Django asks for it, and must not be made anew."""
+    """On SQLite the file is there before Django asks for it, and must not be created again."""
     return django_db_keepdb or not ON_POSTGRES
 
 
@@ -156,15 +156,15 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="session", autouse=True)
 def _static_files_are_found_once():
-    """Each test's client makes its middleware anew; WhiteNoise alone took 20 ms of that to walk the static files."""
-    walk, found = WhiteNoiseMiddleware.add_files_from_finders, {}
+    """Each test's client creates its middleware again; WhiteNoise took 20 ms of that to walk the static files."""
+    walk, files_by_prefix = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def remembered(middleware):
         prefix = middleware.static_prefix
-        if prefix not in found:
+        if prefix not in files_by_prefix:
             walk(middleware)
-            found[prefix] = dict(middleware.files)
-        middleware.files = {**found[prefix], **middleware.files}
+            files_by_prefix[prefix] = dict(middleware.files)
+        middleware.files = {**files_by_prefix[prefix], **middleware.files}
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", remembered)
@@ -175,7 +175,7 @@ SERVERS_OWN = encryption._once_committed
 
 
 @pytest.fixture
-def committed_keys_alone(monkeypatch):
+def committed_keys_only(monkeypatch):
     """The keyring keeps what it keeps beside the server: in a test that does not commit, nothing."""
     monkeypatch.setattr(encryption, "_once_committed", SERVERS_OWN)
 
@@ -193,7 +193,7 @@ def _fresh_keyring(request, monkeypatch):
 
 def _once_committed(keep):
     """What the test itself writes, outside of any transaction of the server's, counts as committed: one savepoint deep."""
-    within = connection.in_atomic_block and len([one for one in connection.savepoint_ids if one]) > 1
+    within = connection.in_atomic_block and len([savepoint for savepoint in connection.savepoint_ids if savepoint]) > 1
     transaction.on_commit(keep) if within else keep()
 
 
@@ -245,9 +245,9 @@ def api_for(db):
     """`api_for(role=…, organization=…, kind=…)`: an Api with a fresh key of that role."""
 
     def make(**key):
-        made = ApiKeyFactory(**key)
-        api = Api(made.text)
-        api.api_key, api.organization, api.user = made, made.organization, made.user
+        api_key = ApiKeyFactory(**key)
+        api = Api(api_key.text)
+        api.api_key, api.organization, api.user = api_key, api_key.organization, api_key.user
         return api
 
     return make

@@ -138,7 +138,7 @@ class TaskFactory(DjangoModelFactory):
 
 
 class CompletionFactory(DjangoModelFactory):
-    """A completion alone; its runs come from RunFactory, or use scores.intake."""
+    """A completion without runs; create them by RunFactory, or use scores.intake."""
 
     class Meta:
         model = Completion
@@ -204,7 +204,7 @@ class ScoreFactory(DjangoModelFactory):
 
 
 class ErasureFactory(DjangoModelFactory):
-    """An erasure of a model's texts that nobody has worked on."""
+    """A new erasure of a model's texts."""
 
     class Meta:
         model = Erasure
@@ -226,7 +226,7 @@ class LegalHoldFactory(DjangoModelFactory):
 
 
 class ExportFactory(DjangoModelFactory):
-    """A job that nobody has worked on. `files={"records.jsonl": b"…"}`: a completed one with these in the storage."""
+    """A new export job. `files={"records.jsonl": b"…"}`: a completed one with these in the storage."""
 
     class Meta:
         model = Export

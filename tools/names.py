@@ -1,6 +1,6 @@
 """Check that names say what they stand for, and that each class of the server has its own. Exit status 1 on a breach.
 
-  names.py [PATH ...]    the files and folders to check; without one, all of the server, the SDK and the tools
+  names.py [PATH ...]    the files and folders to check; without one, the server, SDK, tools, tests and examples
 
 A value is named by what it is (`grader`, `due_runs`), not by the fact that it was got or made (`found`, `told`, `one`).
 Checked are variables, parameters, loop targets, fields and functions. `at` may be an index of a range or a time:
@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 SERVER = ("autotune", "graders", "tasks", "scores", "exports")
-CHECKED = (*SERVER, "sdk/python/src", "tools")
+CHECKED = (*SERVER, "sdk/python/src", "tools", "tests", "bench", "examples",
+)  # fmt: skip
 BANNED = frozenset({"found", "told", "said", "asked", "given", "wanted", "made", "known", "one"})
 TIMES = {"datetime", "date", "float", "int"}  # annotations with which `at` is a time or an index
 SDK = "sdk/python/src/autotune_sdk"

@@ -86,11 +86,11 @@ def aside(arguments: Sequence[str]) -> Iterator[Callable[[], list[Result]]]:
                              start_new_session=True, preexec_fn=lambda: end_with(parent, signal.SIGINT))  # fmt: skip
 
     def results() -> list[Result]:
-        said, _ = child.communicate()
-        lines = [line for line in said.splitlines() if line.startswith("{")]
+        output, _ = child.communicate()
+        lines = [line for line in output.splitlines() if line.startswith("{")]
         print(*lines, sep="\n", flush=True)
-        found = [Result.of(json.loads(line)) for line in lines]
-        return found or [Result("embedded", problems=[f"it ended with status {child.returncode}"])]
+        parsed = [Result.of(json.loads(line)) for line in lines]
+        return parsed or [Result("embedded", problems=[f"it ended with status {child.returncode}"])]
 
     try:
         yield results
@@ -113,7 +113,7 @@ def play(scenarios: dict[str, Scenario], a: argparse.Namespace, *, embedded: boo
             try:
                 scenario(stage, result)
             except (SupervisorError, OSError, HTTPException, *AWAY) as exc:
-                result.require("the scenario comes to its end", False, f"{type(exc).__name__}: {exc}"[:600])
+                result.require("the scenario ends", False, f"{type(exc).__name__}: {exc}"[:600])
             result.require("no process ended by itself", not system.keeper.ended, system.keeper.ended[:3])
             system.keeper.ended.clear()
             result.seconds = time.monotonic() - began

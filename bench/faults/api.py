@@ -18,9 +18,9 @@ class Api:
     """One connection, made again when it broke. Not for two threads at once."""
 
     def __init__(self, url: str, key: str, *, timeout_s: float = TIMEOUT_S) -> None:
-        at = urlsplit(url)
+        address = urlsplit(url)
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        self._connection = http.client.HTTPConnection(at.hostname or "127.0.0.1", at.port, timeout=timeout_s)
+        self._connection = http.client.HTTPConnection(address.hostname or "127.0.0.1", address.port, timeout=timeout_s)
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict]:
         """(status, answer).

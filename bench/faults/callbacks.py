@@ -1,7 +1,7 @@
 """An asynchronous grader: it answers 202 and sends its result to the callback address, well, badly, and too often.
 
 Each completion's way is decided by its id, so that a repeated call goes the same way:
-  early    the callback goes out before the 202 does
+  early    the callback is sent before the 202
   forged   a callback with a wrong signature goes ahead of the good one, and must be refused
   late     the callback comes after its deadline, which the scenario brings forward; a good one never comes
 """
@@ -36,7 +36,7 @@ def is_late(item: str) -> bool:
 async def accept(x: Exchange) -> None:
     """202, and a callback for the whole call. Ways are those of its first completion."""
     x.who.memory.setdefault("pending", set())
-    if "callbackUrl" not in x.asked:
+    if "callbackUrl" not in x.content:
         x.answer_well()
         return
     sender = asyncio.get_running_loop().create_task(_call_back(x))
@@ -77,10 +77,10 @@ async def _deliver(x: Exchange, *, late: bool) -> None:
         if draw(x.items[0], "forged") < FORGED:
             await _send(x, http, body, "forged", key=b"atgs_forger_forger_forger_forger_forger_forger_forger")
         kind = "late" if late else "good"
-        await asyncio.gather(*(_until_told(x, http, body, kind) for _ in range(TIMES_AT_ONCE)))
+        await asyncio.gather(*(_until_settled(x, http, body, kind) for _ in range(TIMES_AT_ONCE)))
 
 
-async def _until_told(x: Exchange, http: aiohttp.ClientSession, body: bytes, kind: str) -> None:
+async def _until_settled(x: Exchange, http: aiohttp.ClientSession, body: bytes, kind: str) -> None:
     """As the protocol asks of a grader: again after 401, 429, 5xx or nothing, until told to stop."""
     wait, end = AGAIN_S[0], time.monotonic() + PATIENCE_S
     while time.monotonic() < end and await _send(x, http, body, kind) not in STOP:
@@ -99,11 +99,11 @@ async def _send(x: Exchange, http: aiohttp.ClientSession, body: bytes, kind: str
     status, code = 0, ""
     try:
         async with http.post(
-            x.asked["callbackUrl"].replace("localhost", "127.0.0.1"), data=body, headers=headers
+            x.content["callbackUrl"].replace("localhost", "127.0.0.1"), data=body, headers=headers
         ) as answer:
             status = answer.status
-            said = await answer.json(content_type=None)
-            code = str(said.get("code", said.get("status", ""))) if isinstance(said, dict) else ""
+            reply = await answer.json(content_type=None)
+            code = str(reply.get("code", reply.get("status", ""))) if isinstance(reply, dict) else ""
     except (aiohttp.ClientError, TimeoutError, ValueError) as exc:
         code = type(exc).__name__
     x.who.journal.note("callback", x.who.name, x.request, x.items, kind=kind, status=status, code=code)

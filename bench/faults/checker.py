@@ -75,29 +75,29 @@ def check(
     book      the grader's journal
     codes     of failures that are no fault here
     """
-    found = Findings(submitted=len(expected))
+    findings = Findings(submitted=len(expected))
     of_task = ids.decode("task", task)
-    stored = _completions(found, database, of_task, expected)
-    runs = _runs(found, database, of_task, stored, codes)
-    scores = _scores(found, database, of_task, stored, expected, runs, book)
-    _rewards(found, database, of_task, stored, expected, runs, scores)
-    _calls(found, runs, book, scores)
-    return found
+    stored = _completions(findings, database, of_task, expected)
+    runs = _runs(findings, database, of_task, stored, codes)
+    scores = _scores(findings, database, of_task, stored, expected, runs, book)
+    _rewards(findings, database, of_task, stored, expected, runs, scores)
+    _calls(findings, runs, book, scores)
+    return findings
 
 
-def _completions(found: Findings, database: Database, task: UUID, expected: Mapping[str, str]) -> dict[UUID, str]:
+def _completions(findings: Findings, database: Database, task: UUID, expected: Mapping[str, str]) -> dict[UUID, str]:
     """{completion: its external id}."""
     stored = {
         as_uuid(pk): name
         for pk, name in database.rows("select id, external_id from tasks_completion where task_id = %s", task)
     }
-    found.completions = len(stored)
+    findings.completions = len(stored)
     times = Counter(stored.values())
     for name in expected.keys() - times.keys():
-        found.add("lost", name)
+        findings.add("lost", name)
     for name, count in times.items():
         if count > 1 or name not in expected:
-            found.add("storedTwice", name, count - (name in expected))
+            findings.add("storedTwice", name, count - (name in expected))
     return stored
 
 
@@ -110,7 +110,7 @@ class Run:
 
 
 def _runs(
-    found: Findings, database: Database, task: UUID, stored: Mapping[UUID, str], codes: Collection[str]
+    findings: Findings, database: Database, task: UUID, stored: Mapping[UUID, str], codes: Collection[str]
 ) -> dict[UUID, Run]:
     rows = database.rows(
         "select id, completion_id, status, attempt, error_code from scores_workflowrun where task_id = %s", task
@@ -119,20 +119,20 @@ def _runs(
     each = Counter(run.completion for run in runs.values())
     for completion in stored.keys() | each.keys():
         if each[completion] != 1:
-            found.add("runMissing", f"{completion} has {each[completion]} runs")
+            findings.add("runMissing", f"{completion} has {each[completion]} runs")
     for pk, run in runs.items():
-        found.attempts += run.attempt
+        findings.attempts += run.attempt
         if run.status == "failed":
-            found.failedRuns += 1
+            findings.failedRuns += 1
             if run.code not in codes:
-                found.add("failedOtherwise", f"{pk} {run.code}")
+                findings.add("failedOtherwise", f"{pk} {run.code}")
         elif run.status != "completed":
-            found.add("unfinished", f"{pk} {run.status} attempt {run.attempt}")
+            findings.add("unfinished", f"{pk} {run.status} attempt {run.attempt}")
     return runs
 
 
 def _scores(
-    found: Findings,
+    findings: Findings,
     database: Database,
     task: UUID,
     stored: Mapping[UUID, str],
@@ -147,24 +147,24 @@ def _scores(
         "select run_id, completion_id, value from scores_score where task_id = %s", task
     ):
         run, completion = as_uuid(run), as_uuid(completion)
-        found.scores += 1
+        findings.scores += 1
         per_run[run] += 1
         per_completion[completion] += 1
         if run not in runs or runs[run].status != "completed" or not book.answered[public(completion)]:
-            found.add("scoreUnfounded", f"run {run}, completion {completion}")
+            findings.add("scoreUnfounded", f"run {run}, completion {completion}")
         if value != value_of(completion, stored, expected):
-            found.add("wrongValue", f"{public(completion)}: {value}")
+            findings.add("wrongValue", f"{public(completion)}: {value}")
     for run, count in per_run.items():
         if count > 1:
-            found.add("scoreDoubled", f"run {run} has {count}", count - 1)
+            findings.add("scoreDoubled", f"run {run} has {count}", count - 1)
     for pk, run in runs.items():
         if run.status == "completed" and not per_run[pk]:
-            found.add("scoreMissing", f"run {pk}")
+            findings.add("scoreMissing", f"run {pk}")
     return per_completion
 
 
 def _rewards(
-    found: Findings,
+    findings: Findings,
     database: Database,
     task: UUID,
     stored: Mapping[UUID, str],
@@ -177,25 +177,25 @@ def _rewards(
         rewards[as_uuid(completion)].append(value)
     final = {run.completion for run in runs.values() if run.status in ("completed", "failed")}
     for completion in final - rewards.keys():
-        found.add("rewardMissing", completion)
+        findings.add("rewardMissing", completion)
     for completion, values in rewards.items():
         right = value_of(completion, stored, expected) if scores.get(completion) else None
         if len(values) > 1:
-            found.add("rewardDoubled", completion, len(values) - 1)
+            findings.add("rewardDoubled", completion, len(values) - 1)
         if any(value != right for value in values):
-            found.add("wrongReward", f"{completion}: {values}")
+            findings.add("wrongReward", f"{completion}: {values}")
 
 
-def _calls(found: Findings, runs: Mapping[UUID, Run], book: Book, scores: Mapping[UUID, int]) -> None:
+def _calls(findings: Findings, runs: Mapping[UUID, Run], book: Book, scores: Mapping[UUID, int]) -> None:
     ours = {public(run.completion) for run in runs.values()}  # the sample of the verification is none of them
-    found.calls = sum(len(requests) for item, requests in book.requests.items() if item in ours)
-    asked = {completion for completion in scores if book.requests.get(public(completion))}
-    if found.calls < found.scores or len(asked) < len(scores):
-        found.add("fewerCallsThanScores", f"{found.calls} calls, {found.scores} scores")
+    findings.calls = sum(len(requests) for item, requests in book.requests.items() if item in ours)
+    called = {completion for completion in scores if book.requests.get(public(completion))}
+    if findings.calls < findings.scores or len(called) < len(scores):
+        findings.add("fewerCallsThanScores", f"{findings.calls} calls, {findings.scores} scores")
     for pk, run in runs.items():
         calls = len(book.requests.get(public(run.completion), ()))
         if calls > run.attempt:
-            found.add("moreCallsThanLeases", f"run {pk}: {calls} calls, {run.attempt} attempts")
+            findings.add("moreCallsThanLeases", f"run {pk}: {calls} calls, {run.attempt} attempts")
 
 
 def value_of(completion: UUID, stored: Mapping[UUID, str], expected: Mapping[str, str]) -> float | None:

@@ -16,11 +16,11 @@ AWAY = (
 
 
 class Database:
-    """`at` is a postgres:// address or the path of an SQLite file. Placeholders are %s."""
+    """`address` is a postgres:// address or the path of an SQLite file. Placeholders are %s."""
 
-    def __init__(self, at: str) -> None:
-        self.at = at
-        self.postgres = at.startswith("postgres")
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.postgres = address.startswith("postgres")
         self._connection: Any = None
 
     def rows(self, statement: str, *values: Any) -> list[tuple]:
@@ -67,8 +67,8 @@ class Database:
 
     def _connect(self) -> Any:
         if self.postgres:
-            return psycopg.connect(self.at, autocommit=True, connect_timeout=3)
-        return sqlite3.connect(self.at, timeout=20, isolation_level=None)
+            return psycopg.connect(self.address, autocommit=True, connect_timeout=3)
+        return sqlite3.connect(self.address, timeout=20, isolation_level=None)
 
 
 def as_uuid(value: Any) -> UUID:

@@ -49,18 +49,18 @@ class Personality:
 
 @dataclass
 class Exchange:
-    """A request whose signature was good. `asked` is its body, `sent` the signature that it came with."""
+    """A request whose signature was good. `content` is its body, `sent` the signature that it came with."""
 
     who: Personality
     transport: "asyncio.Transport"
     path: bytes
     request: str
     sent: bytes
-    asked: dict
+    content: dict
 
     @property
     def completions(self) -> list[dict]:
-        return self.asked["completions"] if "completions" in self.asked else [self.asked["completion"]]
+        return self.content["completions"] if "completions" in self.content else [self.content["completion"]]
 
     @property
     def items(self) -> list[str]:
@@ -69,9 +69,9 @@ class Exchange:
     def good(self) -> dict:
         """The right answer."""
         scores = [score(completion) for completion in self.completions]
-        if "completion" in self.asked:
+        if "completion" in self.content:
             return {"requestId": self.request, "score": scores[0], "processingTimeMs": 1}
-        entries = [{"completionId": item, "score": one} for item, one in zip(self.items, scores)]
+        entries = [{"completionId": item, "score": item_score} for item, item_score in zip(self.items, scores)]
         return {"requestId": self.request, "scores": entries, "processingTimeMs": 1}
 
     def seal(

@@ -17,8 +17,8 @@ SETTLED_S = 1.0  # from its word to the first kill
 class Keeper(Supervisor):
     """Processes that come back. What ended although nobody killed it is noted: that is a fault too."""
 
-    def __init__(self, *given, **named) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *arguments, **named) -> None:
+        super().__init__(*arguments, **named)
         self.ended: list[str] = []
         self.restarting = False  # until everything has come up once, an end is a failure to start
         self._doomed: set[int] = set()
@@ -30,7 +30,7 @@ class Keeper(Supervisor):
         super().start(process)
 
     def check(self) -> None:
-        """Starts anew whatever has ended.
+        """Restarts every process that has ended.
 
         raises ProcessEnded before `restarting`
         """
@@ -124,10 +124,10 @@ def signal_group(pid: int, number: int) -> None:
 
 def resident(pids: Mapping[str, int]) -> dict[str, float]:
     """Peak resident memory of each process, in MiB."""
-    found = {}
+    peaks = {}
     for name, pid in pids.items():
         with contextlib.suppress(OSError):
             with open(f"/proc/{pid}/status") as file:
                 kilobytes = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
-            found[name] = round(kilobytes / 1024, 1)
-    return found
+            peaks[name] = round(kilobytes / 1024, 1)
+    return peaks

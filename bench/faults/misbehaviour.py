@@ -87,11 +87,11 @@ async def one_of_three(x: Exchange) -> None:
 
 async def busy(x: Exchange) -> None:
     """429 with Retry-After to the first call for each completion."""
-    asked = x.who.memory.setdefault("asked", set())
-    if asked.issuperset(x.items):
+    called = x.who.memory.setdefault("asked", set())
+    if called.issuperset(x.items):
         x.answer_well()
         return
-    asked.update(x.items)
+    called.update(x.items)
     body = dumps({"requestId": x.request, "error": "too many calls"})
     x.answer(body, status=429, headers=x.seal(body) + b"Retry-After: 2\r\n")
 

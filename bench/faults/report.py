@@ -19,8 +19,8 @@ class Result:
     @classmethod
     def of(cls, line: dict[str, Any]) -> "Result":
         """A result that was printed."""
-        known = ("scenario", "ok", "seconds", "problems")
-        figures = {name: value for name, value in line.items() if name not in known}
+        own_fields = ("scenario", "ok", "seconds", "problems")
+        figures = {name: value for name, value in line.items() if name not in own_fields}
         return cls(line["scenario"], line["seconds"], figures, line.get("problems", []))
 
     @property
@@ -32,17 +32,17 @@ class Result:
         if not holds:
             self.problems.append(f"{what}: {seen}" if seen != "" else what)
 
-    def take(self, found: Findings) -> None:
+    def take(self, findings: Findings) -> None:
         """The checker's figures and faults."""
-        figures = asdict(found)
+        figures = asdict(findings)
         figures.pop("examples")
         kept = ("submitted", "completions", "scores", "calls", "attempts", "failedRuns")
         self.figures |= {name: figures[name] for name in kept}
-        self.figures |= {"lost": found.lost + found.unfinished + found.scoreMissing,
-                         "doubled": found.scoreDoubled + found.rewardDoubled + found.storedTwice,
-                         "wrong": found.wrongValue + found.wrongReward}  # fmt: skip
-        self.problems += [f"{count} x {name}" for name, count in found.faults.items()]
-        self.problems += [f"  {line}" for line in found.examples]
+        self.figures |= {"lost": findings.lost + findings.unfinished + findings.scoreMissing,
+                         "doubled": findings.scoreDoubled + findings.rewardDoubled + findings.storedTwice,
+                         "wrong": findings.wrongValue + findings.wrongReward}  # fmt: skip
+        self.problems += [f"{count} x {name}" for name, count in findings.faults.items()]
+        self.problems += [f"  {line}" for line in findings.examples]
 
     def line(self) -> str:
         return json.dumps({"scenario": self.name, "ok": self.ok, "seconds": round(self.seconds, 1), **self.figures,

@@ -200,8 +200,8 @@ class Postgres(Server):
         return row[0] if row else 0
 
     def _maintenance(self) -> psycopg.Connection:
-        at = f"postgres://postgres@{LOOPBACK}:{self.port}/postgres"
-        return psycopg.connect(at, autocommit=True, connect_timeout=3)
+        url = f"postgres://postgres@{LOOPBACK}:{self.port}/postgres"
+        return psycopg.connect(url, autocommit=True, connect_timeout=3)
 
 
 def program(name: str) -> str:

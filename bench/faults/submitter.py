@@ -77,9 +77,9 @@ class Submitter:
     def _run(self) -> None:
         api = Api(self.url, self.key)
         while not self._giving_up.is_set() and (chunk := self._next()):
-            at, names = chunk
+            position, names = chunk
             if self.pace:
-                self._giving_up.wait(max(0.0, self._begun + at / self.pace - time.monotonic()))
+                self._giving_up.wait(max(0.0, self._begun + position / self.pace - time.monotonic()))
             self._post(api, names)
 
     def _post(self, api: Api, names: list[str]) -> None:
@@ -90,18 +90,20 @@ class Submitter:
             began = time.monotonic()
             try:
                 status, answer = api.call("POST", "/completions/batch", body, **{"Idempotency-Key": key})
-                said = str(status)
+                outcome = str(status)
             except (OSError, http.client.HTTPException) as exc:
-                status, answer, said = 0, {}, type(exc).__name__
+                status, answer, outcome = 0, {}, type(exc).__name__
             with self._lock:
-                self.answers.statuses[said] += 1
-                self.answers.tries.append((began, time.monotonic() - began, said))
+                self.answers.statuses[outcome] += 1
+                self.answers.tries.append((began, time.monotonic() - began, outcome))
             if status == 202:
-                self.accepted.update({one["externalId"]: one["id"] for one in answer["completions"]})
+                self.accepted.update(
+                    {completion["externalId"]: completion["id"] for completion in answer["completions"]}
+                )
                 return
             in_flight = status == 409 and answer.get("code") != "external_id_conflict"
             if not (status in (0, 429) or status >= 500 or in_flight) or time.monotonic() > until:
-                self.answers.refused.append(f"{said} {answer.get('code', '')} {answer.get('detail', '')}"[:200])
+                self.answers.refused.append(f"{outcome} {answer.get('code', '')} {answer.get('detail', '')}"[:200])
                 return
             self.answers.repeated += 1
             self._giving_up.wait(WAIT_S)

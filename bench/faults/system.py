@@ -57,8 +57,8 @@ class System:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         launch.manage(self.env, "migrate", "--noinput", "--verbosity", "0")
-        made = launch.bootstrap(self.env, "Faults", "admin@faults.example")
-        self.organization, self.key = str(made["organizationId"]), str(made["apiKey"])
+        report = launch.bootstrap(self.env, "Faults", "admin@faults.example")
+        self.organization, self.key = str(report["organizationId"]), str(report["apiKey"])
         self.database = Database(self.postgres.url if self.postgres else str(data / "autotune.sqlite3"))
         self.program("graders", "grader", self.grader_port)
         self.url = launch.start_server(self.keeper, self.env, workers=self.workers)
@@ -75,7 +75,7 @@ class System:
 
     def add_worker(self, name: str) -> None:
         """One more worker; it may be retired again."""
-        process = next(one for one in launch.server_processes(self.env) if one.name == "worker")
+        process = next(candidate for candidate in launch.server_processes(self.env) if candidate.name == "worker")
         self.keeper.start(SupervisedProcess(name, process.command, env=process.env, cwd=process.cwd))
 
     def names(self, kind: str) -> list[str]:
@@ -87,11 +87,11 @@ class System:
 
 def ports(count: int) -> list[int]:
     """Free ports of loopback, each another one; where to begin differs from run to run."""
-    found: list[int] = []
+    free_ports: list[int] = []
     begin = PORTS.start + os.getpid() * 37 % (len(PORTS) - 500)
-    while len(found) < count:
-        found.append(free_port(range(found[-1] + 1 if found else begin, PORTS.stop), host=LOOPBACK))
-    return found
+    while len(free_ports) < count:
+        free_ports.append(free_port(range(free_ports[-1] + 1 if free_ports else begin, PORTS.stop), host=LOOPBACK))
+    return free_ports
 
 
 @contextlib.contextmanager

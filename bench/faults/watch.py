@@ -75,17 +75,19 @@ class Watch:
 
     def resumed_after(self, moment: float) -> float | None:
         """Seconds from a moment (monotonic) until the first score after it; None if none came."""
-        before = max((scores for at, scores in self.progress if at <= moment), default=0)
-        return next((at - moment for at, scores in self.progress if at > moment and scores > before), None)
+        before = max((scores for scored_at, scores in self.progress if scored_at <= moment), default=0)
+        return next(
+            (scored_at - moment for scored_at, scores in self.progress if scored_at > moment and scores > before), None
+        )
 
     def longest_pause_s(self, start: float, end: float) -> float:
         """The longest time between two moments in which no score came."""
         pause, last, count = 0.0, start, None
-        for at, scores in self.progress:
-            if at < start or at > end:
+        for scored_at, scores in self.progress:
+            if scored_at < start or scored_at > end:
                 continue
             if count is not None and scores > count:
-                last = at
+                last = scored_at
             count = scores
-            pause = max(pause, at - last)
+            pause = max(pause, scored_at - last)
         return pause

@@ -44,9 +44,11 @@ class Work:
         self.journal = system.journals["hostile" if hostile else "graders"]
         self.api = Api(system.url, system.key)
         self.control(max_batch=max_batch, supports_async=supports_async)
-        made = self.api.need(201, "POST", "/graders", self._grader_body(max_batch, supports_async, limits or {}))
-        self.grader_id = made["grader"]["id"]
-        self.control(secret=made["credentials"]["sharedSecret"])
+        registration = self.api.need(
+            201, "POST", "/graders", self._grader_body(max_batch, supports_async, limits or {})
+        )
+        self.grader_id = registration["grader"]["id"]
+        self.control(secret=registration["credentials"]["sharedSecret"])
         verified = self.api.need(200, "POST", f"/graders/{self.grader_id}/verify", {})
         if not verified["verified"]:
             raise SupervisorError(f"the grader {name} was not verified: {verified}")

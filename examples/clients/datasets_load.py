@@ -25,7 +25,7 @@ def main() -> None:
     ran(f"{NAME} Dataset.from_parquet, records", sorted(at_once["score"]), [0.0, 1.0])
     ran(f"{NAME} Dataset.from_parquet, records of a job", sorted(by_job["score"]), [0.0, 1.0])
     chosen = [row["chosen"][-1]["content"] == RIGHT for row in pairs]
-    ran(f"{NAME} Dataset.from_parquet, preferences", [float(one) for one in chosen], [1.0])
+    ran(f"{NAME} Dataset.from_parquet, preferences", [float(is_right) for is_right in chosen], [1.0])
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ grader = Grader("Ends with", "1.0.0", max_batch_size=200, domains=("arithmetic",
 @grader.score
 def score(completion: Completion) -> float:
     """1 if the last word of the answer is the reference."""
-    known = [str(completion.metadata[name]) for name in NAMES if completion.metadata.get(name)]
-    if not known:
+    references = [str(completion.metadata[name]) for name in NAMES if completion.metadata.get(name)]
+    if not references:
         raise CannotJudge(f"no reference: metadata has none of {', '.join(NAMES)}")
     words = SPECIAL.sub(" ", completion.response).split()
-    return float(bool(words) and words[-1].rstrip(".") == known[0])
+    return float(bool(words) and words[-1].rstrip(".") == references[0])

@@ -16,13 +16,13 @@ NAME = "nemo-gym 0.4.0, its request"
 FAILURE = "_ng_failure_class"
 
 
-def body(one: Sample) -> dict[str, Any]:
+def body(sample: Sample) -> dict[str, Any]:
     """As a rollout collector sends it."""
-    said = [{"type": "output_text", "text": one.response, "annotations": []}]
-    message = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": said}
-    fields = {} if one.reference is None else {"expected_answer": one.reference}
+    parts = [{"type": "output_text", "text": sample.response, "annotations": []}]
+    message = {"id": "m1", "type": "message", "role": "assistant", "status": "completed", "content": parts}
+    fields = {} if sample.reference is None else {"expected_answer": sample.reference}
     return {
-        "responses_create_params": {"input": [{"role": "user", "content": one.prompt}]},
+        "responses_create_params": {"input": [{"role": "user", "content": sample.prompt}]},
         "response": {
             "id": "r1",
             "created_at": 1.0,
@@ -47,13 +47,13 @@ async def answers(url: str) -> list[dict[str, Any]]:
                 assert {name: got[name] for name in sent} == sent
                 return got
 
-        return await asyncio.gather(*(ask(body(one)) for one in SAMPLES))
+        return await asyncio.gather(*(ask(body(sample)) for sample in SAMPLES))
 
 
 def main() -> None:
-    found = asyncio.run(answers(address("verify")))
-    ran(f"{NAME}, /verify", [one["reward"] for one in found], expected(NEUTRAL))
-    ran(f"{NAME}, {FAILURE}", [float(FAILURE in one) for one in found], [0.0, 0.0, 1.0])
+    replies = asyncio.run(answers(address("verify")))
+    ran(f"{NAME}, /verify", [reply["reward"] for reply in replies], expected(NEUTRAL))
+    ran(f"{NAME}, {FAILURE}", [float(FAILURE in reply) for reply in replies], [0.0, 0.0, 1.0])
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ class Engine:
         self.response = response
 
     async def generate(self, tokens: list[int], params: Any, **_: Any) -> Any:
-        made = SimpleNamespace(token_ids=[ord(c) for c in self.response], finish_reason="stop", logprobs=None)
-        return SimpleNamespace(outputs=[made])
+        output = SimpleNamespace(token_ids=[ord(c) for c in self.response], finish_reason="stop", logprobs=None)
+        return SimpleNamespace(outputs=[output])
 
 
 async def rollouts(where: str) -> list[dict[str, Any]]:
@@ -48,8 +48,10 @@ async def rollouts(where: str) -> list[dict[str, Any]]:
     executor = SingleTurnAgentExecutor(where)
     return await asyncio.gather(
         *(
-            executor.execute(one.prompt + " ", one.reference, SAMPLING, 4096, Tokenizer(), Engine(one.response))
-            for one in SAMPLES
+            executor.execute(
+                sample.prompt + " ", sample.reference, SAMPLING, 4096, Tokenizer(), Engine(sample.response)
+            )
+            for sample in SAMPLES
         )
     )
 
@@ -70,11 +72,11 @@ def main() -> None:
         (reward_file.__file__, "SingleTurnAgentExecutor.execute with a reward file (_fetch_rewards_via_func)"),
     ):
         responses = asyncio.run(rollouts(where))
-        ran(f"{NAME} {what}", [float(one["reward"][0]) for one in responses], expected(NEUTRAL))
-        unscored = [float(one["extra_logs"]["autotune_unscored"][0]) for one in responses]
+        ran(f"{NAME} {what}", [float(response["reward"][0]) for response in responses], expected(NEUTRAL))
+        unscored = [float(response["extra_logs"]["autotune_unscored"][0]) for response in responses]
         ran(f"{NAME} extra_logs.autotune_unscored", unscored, [0.0, 0.0, 1.0])
-        made = experiences(responses)
-        scores = [float(one.scores[0].flatten()[0]) for one in made]
+        batches = experiences(responses)
+        scores = [float(batch.scores[0].flatten()[0]) for batch in batches]
         ran(f"{NAME} SamplesGenerator._process_response_into_experience", scores, expected(NEUTRAL))
 
 

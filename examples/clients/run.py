@@ -48,12 +48,12 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", type=Path, required=True, help="of the environment with the frameworks")
     parser.add_argument("--only", action="append", choices=SCRIPTS, help="one of the scripts; may be repeated")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
         with local.server("clients", organization="Clients example") as server:
             judged = local.judged_task(server, "ends-with", GRADER)
             env = environment(server, judged.task_id)
-            wrong = [name for name in asked.only or SCRIPTS if run(asked.python.absolute(), name, env)]
+            wrong = [name for name in arguments.only or SCRIPTS if run(arguments.python.absolute(), name, env)]
     except (SupervisorError, AutotuneError) as exc:
         print(exc, file=sys.stderr)
         return 1
@@ -91,12 +91,12 @@ def trainer_key(client: AutotuneClient) -> str:
 
 def endpoint(client: AutotuneClient, task_id: str, protocol: str) -> str:
     """The address of a new reward endpoint, at which NEUTRAL replaces a missing score."""
-    made = client.reward_endpoints.create(
+    registration = client.reward_endpoints.create(
         task_id=task_id, protocol=protocol, unscored="neutral", neutral_value=NEUTRAL, model_id=f"by-{protocol}"
     )
-    if made.url is None:
+    if registration.url is None:
         raise SupervisorError("the reward endpoint has no address")
-    return made.url
+    return registration.url
 
 
 def run(python: Path, name: str, env: Mapping[str, str]) -> int:

@@ -27,15 +27,15 @@ SAMPLES = (
 
 def expected(neutral: float | None) -> list[float | None]:
     """The rewards, with `neutral` for no score."""
-    return [neutral if one.reward is None else one.reward for one in SAMPLES]
+    return [neutral if sample.reward is None else sample.reward for sample in SAMPLES]
 
 
-def ran(what: str, found: Sequence[float | None], wanted: Sequence[float | None]) -> None:
+def ran(what: str, rewards: Sequence[float | None], expected_rewards: Sequence[float | None]) -> None:
     """Print which function of which version ran, and what it gave; ends the script if that is wrong."""
-    if list(found) != list(wanted):
-        print(f"{what}: {list(found)}, and not {list(wanted)}", file=sys.stderr)
+    if list(rewards) != list(expected_rewards):
+        print(f"{what}: {list(rewards)}, and not {list(expected_rewards)}", file=sys.stderr)
         sys.exit(1)
-    print(f"{what}: {list(found)}")
+    print(f"{what}: {list(rewards)}")
 
 
 def address(protocol: str) -> str:

@@ -21,12 +21,12 @@ async def answers(url: str, *, chat: bool) -> list[Any]:
     async with aiohttp.ClientSession(timeout=TIMEOUT) as session:
 
         async def ask(prompt: str, response: str, label: str | None) -> Any:
-            given = [{"role": "user", "content": prompt}] if chat else prompt
-            async with session.post(url, json={"prompt": given, "response": response, "label": label}) as reply:
+            sent_prompt = [{"role": "user", "content": prompt}] if chat else prompt
+            async with session.post(url, json={"prompt": sent_prompt, "response": response, "label": label}) as reply:
                 reply.raise_for_status()
                 return await reply.json()
 
-        return await asyncio.gather(*(ask(one.prompt, one.response, one.reference) for one in SAMPLES))
+        return await asyncio.gather(*(ask(sample.prompt, sample.response, sample.reference) for sample in SAMPLES))
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
     ran(f"{NAME}, a text prompt", asyncio.run(answers(url, chat=False)), expected(NEUTRAL))
     ran(f"{NAME}, messages", asyncio.run(answers(url, chat=True)), expected(NEUTRAL))
     keyed = asyncio.run(answers(f"{url}?rewardKey=score", chat=False))
-    ran(f"{NAME}, --reward-key score", [one["score"] for one in keyed], expected(NEUTRAL))
+    ran(f"{NAME}, --reward-key score", [reply["score"] for reply in keyed], expected(NEUTRAL))
 
 
 if __name__ == "__main__":

@@ -22,10 +22,10 @@ def main() -> None:
     orms["autotune"], orms["autotune_async"] = AutotuneORM, AutotuneAsyncORM
     rows = [
         {
-            "messages": [{"role": "user", "content": one.prompt}, {"role": "assistant", "content": one.response}],
-            "solution": one.reference,
+            "messages": [{"role": "user", "content": sample.prompt}, {"role": "assistant", "content": sample.response}],
+            "solution": sample.reference,
         }
-        for one in SAMPLES
+        for sample in SAMPLES
     ]
     functions = [orms[name](args=None) for name in ("autotune", "autotune_async")]
     samples = [GRPOSample.from_row(row) for row in rows]

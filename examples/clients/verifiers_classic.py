@@ -29,13 +29,13 @@ async def scored() -> list[dict[str, Any]]:
     rubric = vf.Rubric(funcs=[rubric_func(missing=NEUTRAL)], weights=[1.0])
     states = [
         {
-            "prompt": [{"role": "user", "content": one.prompt}],
-            "completion": [{"role": "assistant", "content": one.response}],
-            "answer": one.reference or "",
+            "prompt": [{"role": "user", "content": sample.prompt}],
+            "completion": [{"role": "assistant", "content": sample.response}],
+            "answer": sample.reference or "",
             "task": "sums",
             "timing": {"scoring_ms": 0.0, "total_ms": 0.0},
         }
-        for one in SAMPLES
+        for sample in SAMPLES
     ]
     await asyncio.gather(*(rubric.score_rollout(state, Free()) for state in states))
     return states
@@ -43,8 +43,8 @@ async def scored() -> list[dict[str, Any]]:
 
 def main() -> None:
     states = asyncio.run(scored())
-    ran(f"{NAME} Rubric.score_rollout with rubric_func", [one["reward"] for one in states], expected(NEUTRAL))
-    ran(f"{NAME} metrics", [one["metrics"]["autotune"] for one in states], expected(NEUTRAL))
+    ran(f"{NAME} Rubric.score_rollout with rubric_func", [state["reward"] for state in states], expected(NEUTRAL))
+    ran(f"{NAME} metrics", [state["metrics"]["autotune"] for state in states], expected(NEUTRAL))
 
 
 if __name__ == "__main__":

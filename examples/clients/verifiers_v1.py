@@ -32,15 +32,15 @@ class Sum(vf.Task[Question]):
 CONFIG = TaskConfig.model_validate({"rewards": {"autotune": {"fn": "autotune_sdk.integrations.verifiers:reward"}}})
 
 
-async def scored(one: Sample) -> float | None:
+async def scored(sample: Sample) -> float | None:
     """The reward that the trace has in the end; None where scoring failed."""
-    task = Sum(Question(prompt=one.prompt, answer=one.reference), CONFIG)
+    task = Sum(Question(prompt=sample.prompt, answer=sample.reference), CONFIG)
     trace = Trace(
         task=TraceTask(type="Sum", data=task.data, key=task.key, hash=task.hash),
         agent=AgentInfo(config=vf.AgentConfig()),
         nodes=[
-            MessageNode(message=UserMessage(content=one.prompt)),
-            MessageNode(message=AssistantMessage(content=one.response), parent=0, sampled=True),
+            MessageNode(message=UserMessage(content=sample.prompt)),
+            MessageNode(message=AssistantMessage(content=sample.response), parent=0, sampled=True),
         ],
     )
     try:
@@ -52,12 +52,12 @@ async def scored(one: Sample) -> float | None:
 
 
 async def all_of(samples: tuple[Sample, ...]) -> list[Any]:
-    return await asyncio.gather(*(scored(one) for one in samples))
+    return await asyncio.gather(*(scored(sample) for sample in samples))
 
 
 def main() -> None:
-    found = asyncio.run(all_of(SAMPLES))
-    ran(f"{NAME} Task.score with rewards.autotune.fn", found, [one.reward for one in SAMPLES])
+    rewards = asyncio.run(all_of(SAMPLES))
+    ran(f"{NAME} Task.score with rewards.autotune.fn", rewards, [sample.reward for sample in SAMPLES])
 
 
 if __name__ == "__main__":

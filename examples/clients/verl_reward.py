@@ -52,17 +52,17 @@ def batch() -> DataProto:
         torch.zeros(len(SAMPLES), WIDTH + 1, dtype=torch.long),
     )
     masks[:, 0] = 1
-    for at, one in enumerate(SAMPLES):
-        responses[at, : len(one.response)] = torch.tensor([ord(char) for char in one.response])
-        masks[at, 1 : 1 + len(one.response)] = 1
+    for at, sample in enumerate(SAMPLES):
+        responses[at, : len(sample.response)] = torch.tensor([ord(char) for char in sample.response])
+        masks[at, 1 : 1 + len(sample.response)] = 1
     tensors = TensorDict(
         {"responses": responses, "attention_mask": masks, "prompts": torch.zeros(len(SAMPLES), 1, dtype=torch.long)},
         batch_size=len(SAMPLES),
     )
     columns = {
         "data_source": ["sums"] * len(SAMPLES),
-        "reward_model": [{"style": "model", "ground_truth": one.reference} for one in SAMPLES],
-        "extra_info": [{PROMPTS[0]: one.prompt, "index": at} for at, one in enumerate(SAMPLES)],
+        "reward_model": [{"style": "model", "ground_truth": sample.reference} for sample in SAMPLES],
+        "extra_info": [{PROMPTS[0]: sample.prompt, "index": at} for at, sample in enumerate(SAMPLES)],
     }
     return DataProto(tensors, {name: _objects(values) for name, values in columns.items()})
 
@@ -75,9 +75,9 @@ def _objects(values: list[Any]) -> np.ndarray:
 
 async def scored(manager: str, function: str) -> list[dict[str, Any]]:
     """Every sample through the manager, at once."""
-    made = load_reward_manager(config(manager, function), Tokenizer())
+    reward_manager = load_reward_manager(config(manager, function), Tokenizer())
     data = batch()
-    return await asyncio.gather(*(made.run_single(data[at : at + 1]) for at in range(len(data))))
+    return await asyncio.gather(*(reward_manager.run_single(data[at : at + 1]) for at in range(len(data))))
 
 
 async def main() -> None:
@@ -85,11 +85,11 @@ async def main() -> None:
     for manager in ("naive", "rate_limited"):
         for function in ("compute_score", "compute_score_async"):
             results = await scored(manager, function)
-            found = [one["reward_score"] for one in results]
-            ran(f"{NAME} load_reward_manager + {manager}.run_single with {function}", found, expected(NEUTRAL))
-            extras = [one["reward_extra_info"] for one in results]
-            ran(f"{NAME} reward_extra_info", [one["autotune_scored"] for one in extras], [1.0, 1.0, 0.0])
-            ran(f"{NAME} same members", [float(one.keys() == extras[0].keys()) for one in extras], [1.0] * 3)
+            scores = [result["reward_score"] for result in results]
+            ran(f"{NAME} load_reward_manager + {manager}.run_single with {function}", scores, expected(NEUTRAL))
+            extras = [result["reward_extra_info"] for result in results]
+            ran(f"{NAME} reward_extra_info", [extra["autotune_scored"] for extra in extras], [1.0, 1.0, 0.0])
+            ran(f"{NAME} same members", [float(extra.keys() == extras[0].keys()) for extra in extras], [1.0] * 3)
 
 
 if __name__ == "__main__":

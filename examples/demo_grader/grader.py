@@ -28,10 +28,10 @@ def score(completion: Completion) -> Score:
     prompt_id = completion.metadata.get("promptId")
     if prompt_id is not None and prompt_id not in ANSWERS:
         raise CannotJudge(f"no answer is known to prompt {prompt_id!r}")
-    said = judge(SAMPLE if prompt_id is None else ANSWERS[prompt_id], completion.response)
+    judgement = judge(SAMPLE if prompt_id is None else ANSWERS[prompt_id], completion.response)
     return Score(
-        said.value,
-        confidence=0.95 if said.sure else 0.6,
-        dimensions=[Dimension(name, said.marks[name], weight) for name, weight in WEIGHTS.items()],
-        reasoning=said.reasoning,
+        judgement.value,
+        confidence=0.95 if judgement.sure else 0.6,
+        dimensions=[Dimension(name, judgement.marks[name], weight) for name, weight in WEIGHTS.items()],
+        reasoning=judgement.reasoning,
     )

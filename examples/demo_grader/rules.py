@@ -41,39 +41,39 @@ def judge(truth: Mapping[str, object], response: str) -> Judgement:
     form = FORMS[str(truth["form"])](truth, response.strip())
     length = len(response.split())
     marks = {"correctness": correctness, "format": form, "brevity": _brevity(length)}
-    said = (
-        f"{_said(correctness, 'Right', 'Partly right', 'Wrong')} in substance.",
+    sentences = (
+        f"{_phrase(correctness, 'Right', 'Partly right', 'Wrong')} in substance.",
         f"The form that was asked for ({str(truth['form']).replace('_', ' ')}) is "
-        f"{_said(form, 'kept', 'nearly kept', 'not kept')}.",
+        f"{_phrase(form, 'kept', 'nearly kept', 'not kept')}.",
         f"{length} words.",
     )
-    return Judgement(marks, " ".join(said), sure=bool(correctness or form))
+    return Judgement(marks, " ".join(sentences), sure=bool(correctness or form))
 
 
-def _said(mark: float, full: str, part: str, none: str) -> str:
+def _phrase(mark: float, full: str, part: str, none: str) -> str:
     return full if mark == 1 else part if mark else none
 
 
 def _correctness(truth: Mapping[str, object], response: str) -> float:
     if "number" in truth:
         return _closeness(Decimal(str(truth["number"])), response)
-    wanted = [str(word) for word in truth["words"]]  # type: ignore[attr-defined]
-    said = response if truth["form"] == "capitals" else response.lower()
-    found = set(WORD.findall(said))
-    hits = sum(word in found or (len(word) > 3 and word in said) for word in wanted)
-    return hits / len(wanted)
+    expected_words = [str(word) for word in truth["words"]]  # type: ignore[attr-defined]
+    text = response if truth["form"] == "capitals" else response.lower()
+    words = set(WORD.findall(text))
+    hits = sum(word in words or (len(word) > 3 and word in text) for word in expected_words)
+    return hits / len(expected_words)
 
 
-def _closeness(wanted: Decimal, response: str) -> float:
+def _closeness(expected: Decimal, response: str) -> float:
     """1 for the last number of the response if it is the wanted one, 0.5 if it is off by a tenth at most."""
     numbers = NUMBER.findall(response.replace(",", ""))
     try:
-        given = Decimal(numbers[-1])
+        last_number = Decimal(numbers[-1])
     except (IndexError, InvalidOperation):
         return 0.0
-    if given == wanted:
+    if last_number == expected:
         return 1.0
-    return 0.5 if abs(given - wanted) <= abs(wanted) / 10 else 0.0
+    return 0.5 if abs(last_number - expected) <= abs(expected) / 10 else 0.0
 
 
 def _brevity(words: int) -> float:

@@ -31,26 +31,26 @@ def graded(log: Path, since: int) -> dict[str, float | None]:
 
 def faults(
     answers: list[Answer],
-    found: Iterable[Completion],
+    listed_completions: Iterable[Completion],
     scores: Iterable[tuple[str, float]],
     logged: dict[str, float | None],
 ) -> list[str]:
     """What does not agree, a line each.
 
-    answers  what was submitted
-    found    the completions that the server lists
-    scores   (completion id, value) of the scores that the server lists
-    logged   what the grader says it judged
+    answers             what was submitted
+    listed_completions  the completions that the server lists
+    scores              (completion id, value) of the scores that the server lists
+    logged              what the grader says it judged
     """
-    listed = {completion.id: completion for completion in found}
+    listed = {completion.id: completion for completion in listed_completions}
     values: dict[str, float] = {}
     times = Counter[str]()
     for completion_id, value in scores:
         times[completion_id] += 1
         values[completion_id] = value
-    wanted = {answer.external_id: answer for answer in answers}
+    expected = {answer.external_id: answer for answer in answers}
     return [
-        *_counts(wanted, listed),
+        *_counts(expected, listed),
         *(f"{i} has no score (status {c.status})" for i, c in listed.items() if not times[i]),
         *(f"{i} has {n} scores" for i, n in times.items() if n > 1),
         *(f"a score names {i}, which is not a completion of the task" for i in times if i not in listed),
@@ -58,19 +58,19 @@ def faults(
         *(f"the grader judged {i}, of which the server has no score" for i in logged if i in listed and not times[i]),
         *(f"the server has a score of {i}, which the grader did not judge" for i in times if i not in logged),
         *(f"{i}: the grader said {v}, the server {values[i]}" for i, v in logged.items() if values.get(i, v) != v),
-        *_wrong(wanted, listed, values),
+        *_wrong(expected, listed, values),
     ]
 
 
-def _counts(wanted: dict[str, Answer], listed: dict[str, Completion]) -> Iterator[str]:
+def _counts(expected: dict[str, Answer], listed: dict[str, Completion]) -> Iterator[str]:
     times = Counter(completion.external_id for completion in listed.values())
-    yield from (f"{name} was submitted and is not there" for name in wanted if not times[name])
+    yield from (f"{name} was submitted and is not there" for name in expected if not times[name])
     yield from (f"{name} is there {n} times" for name, n in times.items() if n > 1)
-    yield from (f"{name} was not submitted" for name in times if name not in wanted)
+    yield from (f"{name} was not submitted" for name in times if name not in expected)
 
 
-def _wrong(wanted: dict[str, Answer], listed: dict[str, Completion], values: dict[str, float]) -> Iterator[str]:
+def _wrong(expected: dict[str, Answer], listed: dict[str, Completion], values: dict[str, float]) -> Iterator[str]:
     for completion_id, completion in listed.items():
-        answer, value = wanted.get(completion.external_id or ""), values.get(completion_id)
+        answer, value = expected.get(completion.external_id or ""), values.get(completion_id)
         if answer and value is not None and value != float(answer.correct):
             yield f"{answer.external_id}: scored {value}, and the file says {'right' if answer.correct else 'wrong'}"

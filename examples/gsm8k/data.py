@@ -57,8 +57,13 @@ def load(path: str) -> list[Answer]:
 
 
 def _answers(row: int, problem: dict[str, Any]) -> Iterator[Answer]:
-    for model, said in problem.items():
-        if isinstance(said, dict):
+    for model, attempt in problem.items():
+        if isinstance(attempt, dict):
             yield Answer(
-                row, model, problem["question"], problem["ground_truth"], said["solution"], bool(said["is_correct"])
+                row,
+                model,
+                problem["question"],
+                problem["ground_truth"],
+                attempt["solution"],
+                bool(attempt["is_correct"]),
             )

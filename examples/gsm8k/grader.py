@@ -31,6 +31,6 @@ def number(text: str) -> Decimal | None:
 @grader.score
 def score(completion: Completion) -> Score:
     """1 or 0, and the two numbers. A response without an answer line is wrong, not unjudgeable."""
-    wanted, given = number(str(completion.metadata.get("groundTruth", ""))), number(completion.response)
-    right = given is not None and given == wanted
-    return Score(float(right), reasoning=f"given {given}, wanted {wanted}")
+    expected, answered = number(str(completion.metadata.get("groundTruth", ""))), number(completion.response)
+    right = answered is not None and answered == expected
+    return Score(float(right), reasoning=f"given {answered}, wanted {expected}")

@@ -86,17 +86,17 @@ def wait(client: AutotuneClient, tree: Supervisor, ids: list[str]) -> None:
 
 def compare(client: AutotuneClient, judged: local.Judged, answers: list[Answer]) -> int:
     """Print the table and what does not agree; the exit status."""
-    found = list(check.completions(client, judged.task_id))
+    completions = list(check.completions(client, judged.task_id))
     scores = [(score.completion_id, score.value) for score in client.scores.iterate(task_id=judged.task_id)]
     logged = check.graded(judged.log, judged.logged_before)
-    print(means(answers, {completion.id: completion.model_id for completion in found}, scores))
-    wrong = check.faults(answers, found, scores, logged)
+    print(means(answers, {completion.id: completion.model_id for completion in completions}, scores))
+    wrong = check.faults(answers, completions, scores, logged)
     for line in wrong[:FAULTS_SHOWN]:
         print(f"FAULT {line}")
     if wrong:
         print(f"{len(wrong)} faults")
         return 1
-    print(f"{len(found)} completions, {len(scores)} scores, {len(logged)} items in the grader's log: all agree")
+    print(f"{len(completions)} completions, {len(scores)} scores, {len(logged)} items in the grader's log: all agree")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What a trainer logs, kept as one JSON line a step for whoever draws it. Runs in the training environment."""
+"""What a trainer logs, stored as one JSON line a step for the charts. Runs in the training environment."""
 
 import json
 import time

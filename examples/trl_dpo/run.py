@@ -47,9 +47,9 @@ def main() -> int:
     parser.add_argument("--python", type=Path, required=True, help="of the training environment")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--plot", type=Path, help="where the plot goes; default: beside the run's other files")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        return run(load(os.environ.get("GSM8K_FILE", "")), asked.python.absolute(), asked.steps, asked.plot)
+        return run(load(os.environ.get("GSM8K_FILE", "")), arguments.python.absolute(), arguments.steps, arguments.plot)
     except (NoData, SupervisorError, AutotuneError) as exc:
         print(exc, file=sys.stderr)
         return 1
@@ -85,15 +85,16 @@ def compare(folder: Path, plot: Path) -> int:
     """Draw the loss, print what came of the pairs; the exit status."""
     losses = trainer.history(folder / "history.jsonl", "loss")
     draw(losses, plot)
-    told = trainer.read(folder / "results.json")["dpo"]
+    results = trainer.read(folder / "results.json")["dpo"]
     rows = [
-        (name, f"{told[name]['eval_loss']:.3f}", f"{told[name]['eval_rewards/accuracies']:.3f}")
+        (name, f"{results[name]['eval_loss']:.3f}", f"{results[name]['eval_rewards/accuracies']:.3f}")
         for name in ("before", "after")
     ]
     print("\n" + table(("pairs held out", "loss", "chosen preferred"), rows))
     first, last = trainer.mean(losses[:EDGE]), trainer.mean(losses[-EDGE:])
     print(
-        f"\n{told['pairs']} pairs, {told['trained_on']} of the shorter ones trained on, {told['held_out']} held out\n"
+        f"\n{results['pairs']} pairs, {results['trained_on']} of the shorter ones trained on, "
+        f"{results['held_out']} held out\n"
         f"mean loss of the first {EDGE} steps {first:.3f}, of the last {EDGE} {last:.3f}"
     )
     if first - last < LEAST_FALL:

@@ -36,9 +36,9 @@ def tokenizer(texts: Iterable[str]) -> PreTrainedTokenizerFast:
         show_progress=False,
     )
     pairs.train_from_iterator(texts, trainer)
-    made = PreTrainedTokenizerFast(tokenizer_object=pairs, pad_token=PADDING, eos_token=END)
-    made.chat_template = CHAT
-    return made
+    fast_tokenizer = PreTrainedTokenizerFast(tokenizer_object=pairs, pad_token=PADDING, eos_token=END)
+    fast_tokenizer.chat_template = CHAT
+    return fast_tokenizer
 
 
 def language_model(words: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:

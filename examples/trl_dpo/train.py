@@ -31,21 +31,21 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, help="where the exported files lie and the results go")
     parser.add_argument("--steps", type=int, required=True)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)  # the models are too small to gain from more
-    folder: Path = asked.folder
+    folder: Path = arguments.folder
     pairs = load(folder / "preferences.parquet")
     words = tiny.tokenizer(text for name in ("prompt", "chosen", "rejected") for text in pairs[name])
-    told = {"dpo": dpo(folder, pairs, words, asked.steps)}
+    results = {"dpo": dpo(folder, pairs, words, arguments.steps)}
     for name, short in SHORT_RUNS.items():
         trainer = short(folder, words)
         quiet(trainer)
         loss = trainer.train().training_loss
         if not math.isfinite(loss):
             raise SystemExit(f"{name}: the loss is {loss}")
-        told[name] = {"rows": len(trainer.train_dataset), "loss": loss}
+        results[name] = {"rows": len(trainer.train_dataset), "loss": loss}
         print(f"{name}: {len(trainer.train_dataset)} rows, {SHORT} steps, loss {loss:.3f}", flush=True)
-    (folder / "results.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    (folder / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def load(path: Path) -> Dataset:

@@ -27,12 +27,12 @@ def answer(start: str) -> list[str]:
 def score(completion: Completion) -> Score:
     """A share of each weight: the words that are numbers, and those that are the right number. A prompt of another form
     has no right answer."""
-    asked = PROMPT.fullmatch(completion.prompt)
-    wanted = answer(asked[1]) if asked else []
-    said = completion.response.split()
+    match = PROMPT.fullmatch(completion.prompt)
+    expected = answer(match[1]) if match else []
+    words = completion.response.split()
     marks = {
-        "form": sum(word in NUMBERS for word in said[:WANTED]) / max(WANTED, len(said)),
-        "correctness": sum(a == b for a, b in zip(said, wanted, strict=False)) / WANTED,
+        "form": sum(word in NUMBERS for word in words[:WANTED]) / max(WANTED, len(words)),
+        "correctness": sum(a == b for a, b in zip(words, expected, strict=False)) / WANTED,
     }
     value = sum(WEIGHTS[name] * mark for name, mark in marks.items())
     return Score(round(value, 6), dimensions=[Dimension(name, mark, WEIGHTS[name]) for name, mark in marks.items()])

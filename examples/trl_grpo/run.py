@@ -44,9 +44,9 @@ def main() -> int:
     parser.add_argument("--python", type=Path, required=True, help="of the training environment")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--plot", type=Path, help="where the plot goes; default: beside the run's other files")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     try:
-        return run(asked.python.absolute(), asked.steps, asked.plot)
+        return run(arguments.python.absolute(), arguments.steps, arguments.plot)
     except (SupervisorError, AutotuneError) as exc:
         print(exc, file=sys.stderr)
         return 1
@@ -100,18 +100,17 @@ def draw(rewards: list[tuple[int, float]], path: Path) -> None:
 
 def compare(server: local.Server, judged: local.Judged, rewards: list[tuple[int, float]]) -> int:
     """Print what was learnt and what does not agree; the exit status."""
-    told = trainer.read(server.folder / "answers.json")
-    print(
-        "\n" + table(("prompt", "before", "after"), [(p, told["before"][p], told["after"][p]) for p in told["after"]])
-    )
+    results = trainer.read(server.folder / "answers.json")
+    answers = [(prompt, results["before"][prompt], after) for prompt, after in results["after"].items()]
+    print("\n" + table(("prompt", "before", "after"), answers))
     scores = {score.completion_id: score.value for score in server.client.scores.iterate(task_id=judged.task_id)}
     logged = check.graded(judged.log, judged.logged_before)
-    unscored = sum(told["unscored"].values())
+    unscored = sum(results["unscored"].values())
     first, last = trainer.mean(rewards[:EDGE]), trainer.mean(rewards[-EDGE:])
     print(
-        f"\n{told['asked']} rewards asked for, {len(scores)} judged by the grader, the others equal to these; "
-        f"{unscored} without a reward {told['unscored'] or ''}\n"
-        f"{told['reward_seconds'] / max(1, len(rewards)) * 1000:.0f} ms for the rewards of a step\n"
+        f"\n{results['asked']} rewards asked for, {len(scores)} judged by the grader, the others equal to these; "
+        f"{unscored} without a reward {results['unscored'] or ''}\n"
+        f"{results['reward_seconds'] / max(1, len(rewards)) * 1000:.0f} ms for the rewards of a step\n"
         f"mean reward of the first {EDGE} steps {first:.3f}, of the last {EDGE} {last:.3f}"
     )
     faults = []

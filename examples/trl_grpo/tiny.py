@@ -44,6 +44,6 @@ def model(seed: int) -> Qwen2ForCausalLM:
 
 def answer(model: Qwen2ForCausalLM, words: PreTrainedTokenizerFast, prompt: str, tokens: int) -> str:
     """What the model says when it always takes the likeliest word."""
-    asked = words(prompt, return_tensors="pt", return_token_type_ids=False)
-    said = model.generate(**asked, max_new_tokens=tokens, do_sample=False)
-    return words.decode(said[0][asked["input_ids"].shape[1] :], skip_special_tokens=True)
+    inputs = words(prompt, return_tensors="pt", return_token_type_ids=False)
+    output = model.generate(**inputs, max_new_tokens=tokens, do_sample=False)
+    return words.decode(output[0][inputs["input_ids"].shape[1] :], skip_special_tokens=True)

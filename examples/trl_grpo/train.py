@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, help="where history.jsonl and answers.json go")
     parser.add_argument("--steps", type=int, required=True)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)  # the server and the grader need the other core
     prompts = [f"count on from {number} :" for number in tiny.NUMBERS]
     words, model = tiny.tokenizer(), tiny.model(SEED)
@@ -39,22 +39,22 @@ def main() -> None:
         model=model,
         processing_class=words,
         reward_funcs=reward,
-        args=config(asked.folder, asked.steps),
-        train_dataset=Dataset.from_dict({"prompt": prompts * asked.steps}),
-        callbacks=[Watch(asked.folder / "history.jsonl", ("reward", "entropy"))],
+        args=config(arguments.folder, arguments.steps),
+        train_dataset=Dataset.from_dict({"prompt": prompts * arguments.steps}),
+        callbacks=[Watch(arguments.folder / "history.jsonl", ("reward", "entropy"))],
     )
     quiet(trainer)
     trainer.train()
     after = {prompt: tiny.answer(model, words, prompt, TOKENS) for prompt in prompts}
     totals = reward.scorer.totals
-    told = {
+    results = {
         "before": before,
         "after": after,
         "asked": totals.items,
         "unscored": dict(totals.codes),
         "reward_seconds": totals.seconds,
     }
-    (asked.folder / "answers.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    (arguments.folder / "answers.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 def config(folder: Path, steps: int) -> GRPOConfig:

@@ -32,7 +32,7 @@ NOWHERE = "https://127.0.0.1:9"  # refused before a socket is opened
 
 def routes():
     """(method, path with `:kind` for ids, view's operation) of each operation below `/api/v1/`."""
-    found = []
+    operations = []
     for pattern, prefix in _patterns(get_resolver().url_patterns, ""):
         path = prefix + str(pattern.pattern)
         view = getattr(pattern.callback, "view_class", None)
@@ -42,8 +42,8 @@ def routes():
         for method in METHODS:
             operation = getattr(getattr(view, method, None), "operation", None)
             if operation is not None:
-                found.append((method.upper(), shown, operation))
-    return found
+                operations.append((method.upper(), shown, operation))
+    return operations
 
 
 def _patterns(patterns, prefix):
@@ -137,12 +137,12 @@ def cell(method, route, me, same, other):
         listed = LISTS.get(route)
         if method != "GET" or listed is None or done != "+":
             return done
-        return "".join("+" if one.ids[listed] in content else "." for one in (me, same, other))
-    found = ""
+        return "".join("+" if owner.ids[listed] in content else "." for owner in (me, same, other))
+    outcomes = ""
     for whose in (me, same, other):
         path = re.sub(r":(\w+)", lambda match: whose.ids[match[1]], route)  # noqa: B023 - used at once
-        found += outcome(me.api, method, path, BODIES.get(f"{method} {route}"))[0]
-    return found
+        outcomes += outcome(me.api, method, path, BODIES.get(f"{method} {route}"))[0]
+    return outcomes
 
 
 LISTS = {

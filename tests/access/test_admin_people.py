@@ -29,13 +29,13 @@ def site(boss):
     return client
 
 
-def test_one_logs_in_by_email_in_any_case(boss):
+def test_login_accepts_the_email_in_any_case(boss):
     client = Client()
-    wanted = url("user", "changelist")
-    door = client.get(wanted, follow=True)
-    assert door.redirect_chain[-1][0] == f"{reverse('account_login')}?next={wanted.replace('/', '%2F')}"
-    answer = client.post(reverse("account_login"), {"login": "BOSS@Example.org", "password": PASSWORD, "next": wanted})
-    assert (answer.status_code, answer["Location"]) == (302, wanted)
+    page = url("user", "changelist")
+    door = client.get(page, follow=True)
+    assert door.redirect_chain[-1][0] == f"{reverse('account_login')}?next={page.replace('/', '%2F')}"
+    answer = client.post(reverse("account_login"), {"login": "BOSS@Example.org", "password": PASSWORD, "next": page})
+    assert (answer.status_code, answer["Location"]) == (302, page)
     assert client.get(url("user", "changelist")).status_code == 200
 
 
@@ -87,7 +87,7 @@ def test_people_are_not_deleted(site):
     assert User.objects.filter(pk=person.pk).exists()
 
 
-def test_staff_without_all_powers_gives_none_and_does_not_touch_superusers(boss):
+def test_limited_staff_cannot_grant_powers_or_change_superusers(boss):
     from django.contrib.auth.models import Permission
 
     clerk = User.objects.create_user("clerk@example.org", PASSWORD, is_staff=True)
@@ -102,12 +102,12 @@ def test_staff_without_all_powers_gives_none_and_does_not_touch_superusers(boss)
     assert client.get(reverse("admin:auth_user_password_change", args=[boss.pk])).status_code == 403
 
 
-def test_keys_are_revoked_and_not_made(site):
+def test_keys_can_be_revoked_but_not_created(site):
     key = ApiKeyFactory()
     assert site.get(url("apikey", "add")).status_code == 403
     body = {"action": "revoke", "_selected_action": [str(key.pk)], "index": 0}
-    asked = site.post(url("apikey", "changelist"), body)
-    assert "A revoked key never works again." in asked.content.decode()
+    confirmation = site.post(url("apikey", "changelist"), body)
+    assert "A revoked key never works again." in confirmation.content.decode()
     assert ApiKey.objects.get().revoked_at is None
     answer = site.post(url("apikey", "changelist"), {**body, "confirmed": "yes"})
     assert answer.status_code == 302
@@ -177,7 +177,7 @@ def test_a_short_name_is_stored_as_the_resources_that_it_is_for(site):
     assert stored == [{**GOOD[0], "resource": kind} for kind in ("endpoint_graders", "rubric_graders")]
 
 
-def test_the_old_name_of_a_resource_is_answered_with_the_new_one(site):
+def test_an_old_resource_name_is_refused_with_the_new_one(site):
     permissions = json.dumps([{**GOOD[0], "resource": "runs"}])
     body = {"organization": str(OrganizationFactory().pk), "name": "mine", "permissions": permissions}
     assert "The resource runs is now called workflow_runs" in site.post(url("role", "add"), body).content.decode()
@@ -220,7 +220,7 @@ def test_an_invitation_is_seen_and_withdrawn_but_not_changed(site):
 
 
 @pytest.mark.parametrize("how", ["one", "selected"])
-def test_with_a_membership_its_keys_end_for_good(site, how):
+def test_removing_a_membership_ends_its_keys_permanently(site, how):
     key = ApiKeyFactory(role="reviewer")
     member = Membership.objects.get(user=key.user)
     if how == "one":
@@ -232,7 +232,7 @@ def test_with_a_membership_its_keys_end_for_good(site, how):
     assert ApiKey.objects.get().revoked_at is not None
 
 
-def test_who_comes_back_begins_without_keys(site):
+def test_a_returning_member_starts_without_keys(site):
     key = ApiKeyFactory(role="reviewer")
     Membership.objects.all().delete()
     body = {"organization": str(key.organization_id), "user": str(key.user_id), "role": str(key.role_id)}

@@ -1,4 +1,4 @@
-"""`/api-keys`: making, bounding, rotating and revoking; and nobody gets more by a key than they have."""
+"""`/api-keys`: creating, limiting, rotating and revoking; and no key exceeds the rights of its creator."""
 
 from datetime import timedelta
 
@@ -33,16 +33,16 @@ def code(answer):
 
 
 def fields(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 # --- making ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_text_is_shown_once_and_works(boss):
-    made = boss.post("/api-keys", {**BODY, "networks": ["127.0.0.0/8", "127.0.0.1", "2001:db8::/32"]})
-    assert made.status_code == 201
-    key, secret = made.json()["apiKey"], made.json()["secret"]
+def test_a_new_key_is_shown_once_and_works(boss):
+    answer = boss.post("/api-keys", {**BODY, "networks": ["127.0.0.0/8", "127.0.0.1", "2001:db8::/32"]})
+    assert answer.status_code == 201
+    key, secret = answer.json()["apiKey"], answer.json()["secret"]
     assert tokens.KEY.fullmatch(secret)
     assert secret.startswith(key["prefix"] + "_")
     assert secret.endswith(key["lastFour"])
@@ -80,7 +80,7 @@ def test_the_same_request_with_a_key_answers_the_first_without_the_secret(boss):
         ({"organizationId": "org_00000000000000000000000000"}, ("/organizationId", "unknown_field")),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_made(boss, change, expected):
+def test_an_invalid_field_is_named_and_no_key_is_created(boss, change, expected):
     before = ApiKey.objects.count()
     answer = boss.post("/api-keys", {**BODY, **change})
     assert (answer.status_code, fields(answer)) == (400, [expected])
@@ -111,14 +111,14 @@ def test_no_key_has_more_than_its_maker(operator, boss, api_for):
     assert ApiKey.objects.filter(user=operator.user).count() == 2
 
 
-def test_a_weak_key_of_a_mighty_person_makes_only_weak_keys(boss):
+def test_a_restricted_key_of_an_admin_creates_only_restricted_keys(boss):
     weak = Api(boss.post("/api-keys", {**BODY, "role": "reviewer"}).json()["secret"])
     assert code(weak.post("/api-keys", {**BODY, "role": "organization_admin"})) == (403, "beyond_own_role")
     assert code(weak.post("/api-keys", BODY)) == (403, "beyond_own_role")
     assert weak.post("/api-keys", {**BODY, "role": "reviewer"}).status_code == 201
 
 
-def test_a_weak_key_neither_rotates_nor_frees_a_mightier_one_of_the_same_person(boss):
+def test_a_restricted_key_cannot_rotate_or_unbind_a_stronger_key_of_the_same_person(boss):
     weak = Api(boss.post("/api-keys", {**BODY, "role": "reviewer"}).json()["secret"])
     mighty = f"/api-keys/{boss.api_key.public_id}"
     assert weak.get(mighty).status_code == 200
@@ -127,22 +127,22 @@ def test_a_weak_key_neither_rotates_nor_frees_a_mightier_one_of_the_same_person(
     assert ApiKey.objects.filter(user=boss.user).count() == 2
 
 
-def test_nobody_rotates_the_key_of_another_for_it_would_speak_for_them(boss, operator):
+def test_nobody_rotates_the_key_of_another_person(boss, operator):
     answer = boss.post(f"/api-keys/{operator.api_key.public_id}/rotate")
     assert code(answer) == (403, "forbidden")
     assert operator.get("/tasks").status_code == 200
 
 
-def test_a_test_key_makes_and_rotates_no_live_one(boss):
+def test_a_test_key_cannot_create_or_rotate_a_live_key(boss):
     trial = Api(boss.post("/api-keys", {**BODY, "role": "organization_admin", "kind": "test"}).json()["secret"])
     assert code(trial.post("/api-keys", {**BODY, "kind": "live"})) == (403, "beyond_own_key")
     assert code(trial.post(f"/api-keys/{boss.api_key.public_id}/rotate")) == (403, "beyond_own_key")
-    made = trial.post("/api-keys", BODY).json()
-    assert made["apiKey"]["kind"] == "test"
-    assert made["secret"].startswith("at_test_")
+    new_key = trial.post("/api-keys", BODY).json()
+    assert new_key["apiKey"]["kind"] == "test"
+    assert new_key["secret"].startswith("at_test_")
 
 
-def test_a_key_that_ends_or_is_bound_makes_none_that_reaches_further(boss):
+def test_an_expiring_or_bound_key_creates_no_key_with_wider_limits(boss):
     end = (timezone.now() + DAY).isoformat()
     bounds = {"expiresAt": end, "networks": ["127.0.0.0/8"]}
     bound = Api(boss.post("/api-keys", {**BODY, **bounds}).json()["secret"])
@@ -184,14 +184,14 @@ def test_a_key_loses_what_its_person_loses_at_the_next_request(boss, operator):
         ([], "203.0.113.9", True),
     ],
 )
-def test_a_bound_key_works_from_its_networks_alone(db, networks, address, works):
+def test_a_bound_key_works_only_from_its_networks(db, networks, address, works):
     key = ApiKeyFactory(networks=networks)
     assert (tokens.find(key.text, address) is not None) is works
 
 
-def test_from_elsewhere_it_is_refused_like_any_wrong_key(boss):
-    made = boss.post("/api-keys", {**BODY, "networks": ["192.0.2.0/24"]}).json()
-    bound, wrong = Api(made["secret"]), Api("at_live_" + "0" * 26 + "_" + "a" * 49)
+def test_from_another_network_it_is_refused_like_an_invalid_key(boss):
+    new_key = boss.post("/api-keys", {**BODY, "networks": ["192.0.2.0/24"]}).json()
+    bound, wrong = Api(new_key["secret"]), Api("at_live_" + "0" * 26 + "_" + "a" * 49)
     refused = [api.get("/tasks").json() for api in (bound, wrong)]
     assert refused[0]["status"] == 401
     assert {**refused[0], "requestId": ""} == {**refused[1], "requestId": ""}
@@ -204,36 +204,36 @@ def test_from_elsewhere_it_is_refused_like_any_wrong_key(boss):
 
 
 def test_a_key_is_renamed_and_bound(boss):
-    made = boss.post("/api-keys", BODY).json()
-    path = f"/api-keys/{made['apiKey']['id']}"
+    new_key = boss.post("/api-keys", BODY).json()
+    path = f"/api-keys/{new_key['apiKey']['id']}"
     changed = boss.patch(path, {"name": "night run", "networks": ["10.0.0.0/8"]}).json()["apiKey"]
     assert (changed["name"], changed["networks"]) == ("night run", ["10.0.0.0/8"])
-    assert Api(made["secret"]).get("/tasks").status_code == 401
+    assert Api(new_key["secret"]).get("/tasks").status_code == 401
     assert boss.patch(path, {"networks": None}).json()["apiKey"]["networks"] == []
-    assert Api(made["secret"]).get("/tasks").status_code == 200
+    assert Api(new_key["secret"]).get("/tasks").status_code == 200
     for member in ("role", "expiresAt", "kind"):
         assert boss.patch(path, {member: "admin"}).status_code == 400
 
 
-def test_rotation_gives_a_new_key_and_a_grace_to_the_old(boss):
+def test_rotation_creates_a_new_key_and_keeps_the_old_one_for_a_grace_period(boss):
     end = timezone.now() + 9 * DAY
-    given = {"networks": ["127.0.0.0/8"], "expiresAt": end.isoformat(), "kind": "test"}
-    old = boss.post("/api-keys", {**BODY, **given}).json()
+    options = {"networks": ["127.0.0.0/8"], "expiresAt": end.isoformat(), "kind": "test"}
+    old = boss.post("/api-keys", {**BODY, **options}).json()
     path = f"/api-keys/{old['apiKey']['id']}"
-    made = boss.post(f"{path}/rotate", {"graceHours": 2})
-    assert made.status_code == 201
-    new = made.json()
+    rotation = boss.post(f"{path}/rotate", {"graceHours": 2})
+    assert rotation.status_code == 201
+    new = rotation.json()
     same = ("name", "kind", "role", "networks", "expiresAt", "createdBy")
     assert [new["apiKey"][name] for name in same] == [old["apiKey"][name] for name in same]
     left = boss.get(path).json()["apiKey"]
     assert left["replacedBy"] == new["apiKey"]["id"]
     grace = ApiKey.objects.get(name="trainer", replaced_by__isnull=False).expires_at - timezone.now()
     assert timedelta(hours=1, minutes=55) < grace < timedelta(hours=2)
-    assert {Api(one["secret"]).get("/tasks").status_code for one in (old, new)} == {200}
+    assert {Api(key["secret"]).get("/tasks").status_code for key in (old, new)} == {200}
     assert code(boss.post(f"{path}/rotate")) == (409, "rotation_in_progress")
 
 
-def test_without_grace_the_old_key_ends_at_once_also_when_it_rotates_itself(boss):
+def test_without_a_grace_period_the_old_key_ends_at_once_even_if_it_rotates_itself(boss):
     old = boss.post("/api-keys", {**BODY, "role": "training_operator"}).json()
     itself = Api(old["secret"])
     new = itself.post(f"/api-keys/{old['apiKey']['id']}/rotate", {"graceHours": 0}).json()
@@ -242,7 +242,7 @@ def test_without_grace_the_old_key_ends_at_once_also_when_it_rotates_itself(boss
     assert code(boss.post(f"/api-keys/{old['apiKey']['id']}/rotate")) == (409, "key_ended")
 
 
-def test_a_rotation_prolongs_no_key(boss):
+def test_rotation_does_not_extend_the_expiry(boss):
     end = (timezone.now() + timedelta(hours=1)).isoformat()
     old = boss.post("/api-keys", {**BODY, "expiresAt": end}).json()["apiKey"]
     new = boss.post(f"/api-keys/{old['id']}/rotate").json()["apiKey"]
@@ -251,19 +251,19 @@ def test_a_rotation_prolongs_no_key(boss):
 
 @pytest.mark.parametrize("how", ["DELETE", "POST"])
 def test_a_revoked_key_stops_at_once_and_stays_listed(boss, how):
-    made = boss.post("/api-keys", BODY).json()
-    path = f"/api-keys/{made['apiKey']['id']}"
+    new_key = boss.post("/api-keys", BODY).json()
+    path = f"/api-keys/{new_key['apiKey']['id']}"
     for _ in range(2):
         answer = boss.delete(path) if how == "DELETE" else boss.post(f"{path}/revoke")
         assert answer.status_code == (204 if how == "DELETE" else 200)
-    assert Api(made["secret"]).get("/tasks").status_code == 401
+    assert Api(new_key["secret"]).get("/tasks").status_code == 401
     assert code(boss.patch(path, {"name": "x"})) == (409, "key_ended")
-    listed = [one["id"] for one in boss.get("/api-keys?status=ended").json()["apiKeys"]]
-    assert listed == [made["apiKey"]["id"]]
-    assert [one["id"] for one in boss.get("/api-keys?status=usable").json()["apiKeys"]] == [boss.api_key.public_id]
+    listed = [key["id"] for key in boss.get("/api-keys?status=ended").json()["apiKeys"]]
+    assert listed == [new_key["apiKey"]["id"]]
+    assert [key["id"] for key in boss.get("/api-keys?status=usable").json()["apiKeys"]] == [boss.api_key.public_id]
 
 
-def test_an_admin_revokes_what_members_made_but_not_what_is_above(operating, api_for):
+def test_an_admin_revokes_keys_of_members_but_not_stronger_ones(operating, api_for):
     boss = api_for(role="organization_admin", organization=operating)
     operator = api_for(role="training_operator", organization=operating)
     above = api_for(role="admin", organization=operating)
@@ -273,9 +273,9 @@ def test_an_admin_revokes_what_members_made_but_not_what_is_above(operating, api
     assert above.get("/tasks").status_code == 200
 
 
-def test_own_keys_are_ones_own_in_this_organization(operator, boss, api_for):
+def test_own_keys_are_those_of_the_person_in_this_organization(operator, boss, api_for):
     elsewhere = api_for(role="training_operator", user=operator.user)
-    assert [one["id"] for one in operator.get("/api-keys").json()["apiKeys"]] == [operator.api_key.public_id]
+    assert [key["id"] for key in operator.get("/api-keys").json()["apiKeys"]] == [operator.api_key.public_id]
     for foreign in (elsewhere.api_key, boss.api_key):
         for method, tail in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/rotate"), ("POST", "/revoke")):
             body = {"name": "x"} if method == "PATCH" else None

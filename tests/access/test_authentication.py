@@ -28,7 +28,7 @@ def refused(answer, status=401, code="unauthenticated"):
     return answer.json()
 
 
-def test_a_key_as_a_bearer_is_let_in(api):
+def test_a_bearer_key_is_accepted(api):
     for scheme in ("Bearer", "bearer", "BEARER"):
         assert api.get("/tasks", Authorization=f"{scheme} {api.key}").status_code == 200
 
@@ -106,7 +106,7 @@ def test_basic_authentication_with_a_password_is_not_accepted(api):
     refused(api.get("/tasks", Authorization="Basic YmFzaWNAZXhhbXBsZS5vcmc6YS1sb25nLXBhc3N3b3JkLW9mLW1pbmU="))
 
 
-def test_nobody_is_there_after_the_migrations():
+def test_the_migrations_create_no_user():
     assert (User.objects.count(), Organization.objects.count()) == (0, 0)
     assert set(Role.objects.values_list("organization", flat=True)) == {None}
 
@@ -149,10 +149,10 @@ def body(person):
 def test_a_session_reads_without_a_token(browser, person):
     task = TaskFactory(organization=person.organization)
     TaskFactory()
-    assert [found["id"] for found in browser.get(ROUTE).json()["tasks"]] == [task.public_id]
+    assert [row["id"] for row in browser.get(ROUTE).json()["tasks"]] == [task.public_id]
 
 
-def test_a_session_writes_with_the_csrf_token_alone(browser, body, token):
+def test_a_session_writes_only_with_the_csrf_token(browser, body, token):
     refused(browser.post(ROUTE, body, content_type="application/json"), 403, "forbidden")
     browser.cookies["csrftoken"] = token
     refused(browser.post(ROUTE, body, content_type="application/json"), 403, "forbidden")
@@ -185,13 +185,13 @@ def test_a_key_needs_neither_session_nor_token(api):
     assert answer.status_code == 400  # read, not refused
 
 
-def test_the_key_decides_where_both_are_given(browser, person, api):
+def test_a_key_takes_precedence_over_a_session(browser, person, api):
     mine, theirs = TaskFactory(organization=api.organization), TaskFactory(organization=person.organization)
-    found = browser.get(ROUTE, headers={"Authorization": f"Bearer {api.key}"}).json()["tasks"]
-    assert [task["id"] for task in found] == [mine.public_id] != [theirs.public_id]
+    tasks = browser.get(ROUTE, headers={"Authorization": f"Bearer {api.key}"}).json()["tasks"]
+    assert [task["id"] for task in tasks] == [mine.public_id] != [theirs.public_id]
 
 
-def test_a_wrong_key_is_not_made_good_by_a_session(browser):
+def test_a_session_does_not_replace_an_invalid_key(browser):
     refused(browser.get(ROUTE, headers={"Authorization": "Bearer nonsense"}))
 
 

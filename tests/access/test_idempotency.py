@@ -46,7 +46,7 @@ def same(first, again):
 # --- repeating ------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_submission_again_is_answered_with_the_first_answer_and_stores_nothing(api, task):
+def test_a_repeated_submission_returns_the_first_response_and_stores_nothing(api, task):
     first = api.post(ONE, item(task), **KEY)
     assert first.status_code == 202
     assert same(first, api.post(ONE, item(task), **KEY))
@@ -54,13 +54,13 @@ def test_the_same_submission_again_is_answered_with_the_first_answer_and_stores_
     assert rows() == (1, 1)
 
 
-def test_so_is_a_batch(api, task):
+def test_a_repeated_batch_returns_the_first_response(api, task):
     body = {"completions": [item(task), item(task)]}
     assert same(api.post(BATCH, body, **KEY), api.post(BATCH, body, **KEY))
     assert rows() == (2, 2)
 
 
-def test_so_is_a_batch_that_was_taken_in_part(api, task):
+def test_a_repeated_partial_batch_returns_the_first_response(api, task):
     body = {"completions": [item(task), item(task, modelId="")]}
     first = api.post(f"{BATCH}?partial=true", body, **KEY)
     assert first.status_code == 207
@@ -68,14 +68,14 @@ def test_so_is_a_batch_that_was_taken_in_part(api, task):
     assert rows() == (1, 1)
 
 
-def test_so_is_the_answer_with_an_object_that_existed(api, task):
+def test_a_repeated_submission_of_an_existing_object_returns_the_first_response(api, task):
     api.post(ONE, item(task, externalId="x"))
     first = api.post(ONE, item(task, externalId="x"), **KEY)
     assert first.status_code == 200
     assert same(first, api.post(ONE, item(task, externalId="x"), **KEY))
 
 
-def test_so_is_every_other_post(api):
+def test_any_other_repeated_post_returns_the_first_response(api):
     body = {"name": "Gone", "endpoint": "https://g.example.org", "capabilities": {}}
     grader = api.post("/graders", body).json()["grader"]["id"]
     body = {"name": "T", "promptTemplate": "{{q}}", "graderId": grader}
@@ -83,7 +83,7 @@ def test_so_is_every_other_post(api):
     assert Task.objects.count() == 1
 
 
-def test_without_a_key_each_is_its_own(api, task):
+def test_without_a_key_each_request_is_separate(api, task):
     assert api.post(ONE, item(task)).json()["completion"]["id"] != api.post(ONE, item(task)).json()["completion"]["id"]
     assert StoredAnswer.objects.count() == 0
 
@@ -100,7 +100,7 @@ def test_the_repeated_answer_keeps_its_own_request_id(api, task):
 def test_another_body_with_the_same_key_is_refused(api, task, path):
     bodies = [item(task), item(task, response="5")]
     if path != ONE:
-        bodies = [{"completions": [one]} for one in bodies]
+        bodies = [{"completions": [body]} for body in bodies]
     first = api.post(path, bodies[0], **KEY)
     refused = api.post(path, bodies[1], **KEY)
     assert problems(refused, 422) == []
@@ -131,7 +131,7 @@ def test_a_key_of_another_organization_is_another_key(api, task, api_for):
     assert same(mine, api.post(ONE, item(task), **KEY))
 
 
-def test_who_may_only_do_it_to_their_own_is_not_told_what_a_colleague_was_answered(api_for):
+def test_a_role_limited_to_own_objects_does_not_get_a_colleagues_stored_response(api_for):
     owner = api_for(role="grader_owner")
     grader = GraderFactory(organization=owner.organization, created_by=owner.user)
     path = f"/graders/{public('grader', grader)}/rotate-secret"
@@ -146,7 +146,7 @@ def test_two_keys_of_one_organization_share_its_idempotency_keys(api, task, api_
     assert same(api.post(ONE, item(task), **KEY), colleague.post(ONE, item(task), **KEY))
 
 
-def test_whoever_may_not_do_it_is_told_no_answer_either(api, task, api_for):
+def test_a_role_without_the_permission_gets_no_stored_response(api, task, api_for):
     api.post(ONE, item(task), **KEY)
     assert api_for(role="reviewer", organization=api.organization).post(ONE, item(task), **KEY).status_code == 403
     assert api.post(ONE, item(task), **KEY, authorization="Bearer nonsense").status_code == 401
@@ -174,7 +174,7 @@ def test_any_other_key_is_refused_and_stores_nothing(api, task, key):
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
-def test_other_methods_do_not_look_at_it(api, task, method):
+def test_other_methods_ignore_it(api, task, method):
     body = {"description": "d"} if method == "PATCH" else None
     for _ in range(2):
         answer = api.call(method, f"/tasks/{public('task', task)}", body, idempotency_key="ä")
@@ -195,7 +195,7 @@ def test_a_refusal_is_not_stored_and_leaves_nothing(api, task):
     assert api.post(ONE, item(task), **KEY).status_code == 202
 
 
-def test_a_fault_after_the_work_takes_the_work_back(api, task, monkeypatch):
+def test_an_error_after_the_work_rolls_it_back(api, task, monkeypatch):
     monkeypatch.setattr(answers, "without_secrets", lambda secrets, body: 1 / 0)
     assert api.post(ONE, item(task), **KEY).status_code == 500
     assert rows() == (0, 0)
@@ -211,7 +211,7 @@ def test_the_answer_is_stored_encrypted_and_the_key_as_a_digest(api, task):
     assert StoredAnswer.objects.get().answer == first.content.decode()
 
 
-def test_an_answer_that_is_kept_no_longer_counts_as_absent(api, task):
+def test_an_expired_response_counts_as_absent(api, task):
     first = api.post(ONE, item(task), **KEY)
     row = StoredAnswer.objects.get()
     kept = row.expires_at - timezone.now()
@@ -234,7 +234,7 @@ def test_the_clean_up_deletes_those_and_no_others(api, task, monkeypatch):
     assert StoredAnswer.objects.count() == 1
 
 
-def test_deleting_an_organization_takes_its_stored_answers_along():
+def test_deleting_an_organization_deletes_its_stored_responses():
     organization = OrganizationFactory()
     StoredAnswer.objects.create(
         organization=organization, route="POST /x", key_digest=b"k", request_digest=b"r", status=202, answer="{}",
@@ -274,7 +274,7 @@ def test_a_secret_is_rotated_once(api):
     assert GraderSecret.objects.count() == 2
 
 
-def test_null_stands_for_a_secret_wherever_it_is():
+def test_a_stored_response_has_null_instead_of_any_secret():
     body = json.dumps({"a": {"b": {"secret": "s", "c": 0.1}}, "credentials": None, "é": [1]})
     paths = ("a.b.secret", "credentials.sharedSecret", "x.y", "é.z")
     assert json.loads(answers.without_secrets(paths, body)) == {
@@ -290,21 +290,21 @@ def probed(api):
     """The path of a verification, and the grader that it asks."""
     with serving(FakeGrader()) as fake:
         body = {"name": "G", "endpoint": fake.url, "capabilities": {}}
-        made = api.post("/graders", body).json()
-        fake.secret = made["credentials"]["sharedSecret"]
-        yield f"/graders/{made['grader']['id']}/verify", fake
+        registration = api.post("/graders", body).json()
+        fake.secret = registration["credentials"]["sharedSecret"]
+        yield f"/graders/{registration['grader']['id']}/verify", fake
 
 
 def test_a_verification_is_made_once(api, probed):
     path, fake = probed
     first = api.post(path, **KEY)
     assert (first.status_code, first.json()["verified"]) == (200, True)
-    asked = len(fake.calls)
+    calls = len(fake.calls)
     assert same(first, api.post(path, **KEY))
-    assert len(fake.calls) == asked
+    assert len(fake.calls) == calls
 
 
-def test_while_it_is_out_the_key_is_in_flight(api, probed, monkeypatch):
+def test_the_key_is_in_flight_during_the_outbound_call(api, probed, monkeypatch):
     path, _ = probed
     rival = []
     verify = repeats._is_success
@@ -322,7 +322,7 @@ def test_while_it_is_out_the_key_is_in_flight(api, probed, monkeypatch):
     assert int(rival[0]["Retry-After"]) == 1
 
 
-def test_one_that_failed_leaves_the_key_free(api, probed, monkeypatch):
+def test_a_failed_verification_frees_the_key(api, probed, monkeypatch):
     path, _ = probed
     grader = Grader.objects.get()
     secrets = list(GraderSecret.objects.all())
@@ -334,7 +334,7 @@ def test_one_that_failed_leaves_the_key_free(api, probed, monkeypatch):
     assert api.post(path, **KEY).status_code == 200
 
 
-def test_a_reservation_that_a_crash_left_ends_by_itself(api, probed):
+def test_a_reservation_left_by_a_crash_expires(api, probed):
     path, _ = probed
     api.post(path, **KEY)
     StoredAnswer.objects.update(status=0, expires_at=timezone.now() + idempotency.RESERVED)

@@ -62,27 +62,27 @@ def is_in_flight(answer):
 
 
 @pytest.mark.parametrize(("path", "wrap"), [(ONE, False), (BATCH, True)], ids=["one", "batch"])
-def test_fifty_at_once_store_one_row_and_each_is_told_the_same_or_to_ask_again(task, post, path, wrap):
+def test_fifty_concurrent_requests_store_one_row_and_get_one_response_or_a_retry(task, post, path, wrap):
     body = {"completions": [item(task)]} if wrap else item(task)
     answers = together(*[post(path, body)] * 50)
     assert rows() == (1, 1)
-    answered = [one for one in answers if not is_in_flight(one)]
-    assert {one.status_code for one in answered} == {202}
-    assert len({one.content for one in answered}) == 1
-    assert [one.get("Idempotency-Replayed") for one in answered].count(None) == 1
+    answered = [answer for answer in answers if not is_in_flight(answer)]
+    assert {answer.status_code for answer in answered} == {202}
+    assert len({answer.content for answer in answered}) == 1
+    assert [answer.get("Idempotency-Replayed") for answer in answered].count(None) == 1
     assert StoredAnswer.objects.count() == 1
     assert post(path, body)()["Idempotency-Replayed"] == "true"
 
 
-def test_of_two_bodies_at_once_one_is_taken(task, post):
+def test_of_concurrent_bodies_one_is_accepted(task, post):
     bodies = [item(task, response=str(number)) for number in range(6)]
     answers = together(*[post(ONE, body) for body in bodies])
-    assert sorted({one.status_code for one in answers} - {409, 422}) == [202]
-    assert [one.status_code for one in answers].count(202) == 1
+    assert sorted({answer.status_code for answer in answers} - {409, 422}) == [202]
+    assert [answer.status_code for answer in answers].count(202) == 1
     assert rows() == (1, 1)
 
 
-def test_while_one_is_at_work_the_other_is_told_so_and_is_answered_after_it(task, post, before_the_write):
+def test_a_concurrent_request_is_in_flight_until_the_first_one_ends(task, post, before_the_write):
     begun, may_go_on = threading.Event(), threading.Event()
 
     def wait():
@@ -118,7 +118,7 @@ def test_one_external_id_under_several_keys_is_one_row(task, post):
     assert StoredAnswer.objects.count() == 6
 
 
-def test_an_external_id_that_others_take_meanwhile_is_found_within_the_same_transaction(task, post, before_the_write):
+def test_an_external_id_taken_by_a_concurrent_request_is_found_in_the_same_transaction(task, post, before_the_write):
     body = item(task, externalId="x")
     before_the_write(lambda: aside(post(ONE, body, "rival")).result(PATIENCE_S))
     answer = post(ONE, body)()
@@ -127,7 +127,7 @@ def test_an_external_id_that_others_take_meanwhile_is_found_within_the_same_tran
 
 
 def test_a_connection_that_breaks_before_the_commit_leaves_neither_work_nor_answer(task, post, monkeypatch):
-    """Whoever repeats the request has it done once."""
+    """A repeated request is processed once."""
     stored, broken = stored_answers.answer_row, []
 
     def row(*args):

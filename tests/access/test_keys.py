@@ -37,8 +37,8 @@ def test_a_key_has_the_form_of_the_contract(kind):
 
 
 def test_two_keys_share_no_secret():
-    one, other = ApiKeyFactory(), ApiKeyFactory()
-    assert one.text.split("_")[3] != other.text.split("_")[3]
+    first, second = ApiKeyFactory(), ApiKeyFactory()
+    assert first.text.split("_")[3] != second.text.split("_")[3]
 
 
 def test_only_the_sha_256_of_a_key_is_in_the_table(key):
@@ -51,11 +51,11 @@ def test_only_the_sha_256_of_a_key_is_in_the_table(key):
     assert secret[:10] not in row
 
 
-def test_a_good_key_is_found_with_what_a_request_needs_in_one_query(key, django_assert_num_queries):
+def test_a_valid_key_loads_everything_a_request_needs_in_one_query(key, django_assert_num_queries):
     ApiKey.objects.update(last_used_at=timezone.now())
     with django_assert_num_queries(1):
-        found = tokens.find(key.text)
-        assert (found.organization, found.role, found.user) == (key.organization, key.role, key.user)
+        api_key = tokens.find(key.text)
+        assert (api_key.organization, api_key.role, api_key.user) == (key.organization, key.role, key.user)
 
 
 def altered(text):
@@ -70,7 +70,7 @@ def altered(text):
     yield text * 100
 
 
-def test_a_wrong_text_is_no_key_and_asks_the_database_nothing(key, django_assert_num_queries):
+def test_a_malformed_key_is_rejected_without_a_query(key, django_assert_num_queries):
     with django_assert_num_queries(0):
         for text in altered(key.text):
             assert tokens.find(text) is None, text[:100]
@@ -136,13 +136,13 @@ def test_the_last_use_is_noted_at_most_once_a_minute(key, django_assert_num_quer
     assert timezone.now() - ApiKey.objects.get().last_used_at < timedelta(seconds=30)
 
 
-def test_an_unusable_key_leaves_no_mark_of_use(key):
+def test_an_unusable_key_does_not_update_its_last_use(key):
     tokens.revoke(key)
     assert tokens.find(key.text) is None
     assert ApiKey.objects.get().last_used_at is None
 
 
-def test_a_test_key_uses_graders_of_its_own_organization_alone(api_for):
+def test_a_test_key_uses_only_graders_of_its_own_organization(api_for):
     listed = GraderFactory(visibility="listed")
     live = api_for(role="training_operator")
     test = api_for(role="training_operator", kind="test", organization=live.organization)

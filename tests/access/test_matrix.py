@@ -1,4 +1,4 @@
-"""Every route × every built-in role × own, same organization, other organization, as the table says.
+"""Every route × every built-in role × own, same organization, other organization, as the table of roles defines.
 
 A new route without a row here fails, and so does a row without a route. The columns are the roles; a cell says what
 becomes of one's own object, a colleague's and another organization's:
@@ -142,11 +142,11 @@ def test_the_routes_allow_what_the_table_says(role, db):
     if role != "admin":
         OrganizationFactory(operating=True)
     other = owned(OrganizationFactory(), "reviewer")
-    found = {row: cell(*row, me, same, other) for row in ROWS}
-    assert found == {row: cells[role] for row, cells in ROWS.items()}
+    outcomes = {row: cell(*row, me, same, other) for row in ROWS}
+    assert outcomes == {row: cells[role] for row, cells in ROWS.items()}
 
 
-def test_without_a_key_nothing_is_let_in(db):
+def test_without_a_key_every_route_is_refused(db):
     whose = owned(OrganizationFactory(), "reviewer")
     stranger = type(whose)(Api(), whose.ids)
     for method, route in ROWS:

@@ -1,4 +1,4 @@
-"""`/members`: inviting, changing and removing people; and nobody climbs by it."""
+"""`/members`: inviting, changing and removing people; and nobody gains rights by it."""
 
 import hashlib
 import re
@@ -88,7 +88,7 @@ def take(token, email=EMAIL):
 # --- inviting -------------------------------------------------------------------------------------------------------
 
 
-def test_an_invitation_is_mailed_and_its_token_kept_as_a_digest_alone(boss, invite):
+def test_an_invitation_is_mailed_and_only_the_digest_of_its_token_is_stored(boss, invite):
     answer, token = invite(boss, email=" New@Example.ORG ")
     member = answer.json()["member"]
     assert (member["email"], member["role"], member["status"]) == (EMAIL, "reviewer", "invited")
@@ -103,7 +103,7 @@ def test_an_invitation_is_mailed_and_its_token_kept_as_a_digest_alone(boss, invi
     assert f"http://localhost:8000/invitations/{token}" in sent.body or "/invitations/" in sent.body
 
 
-def test_whether_the_person_has_an_account_does_not_show(boss, invite):
+def test_an_invitation_does_not_reveal_whether_the_person_has_an_account(boss, invite):
     UserFactory(email="known@example.org", name="Known")
     shown = []
     for email in ("known@example.org", "unknown@example.org"):
@@ -112,7 +112,7 @@ def test_whether_the_person_has_an_account_does_not_show(boss, invite):
     assert shown[0] == shown[1]
 
 
-def test_invited_again_the_old_link_is_dead(boss, invite):
+def test_a_second_invitation_invalidates_the_first_link(boss, invite):
     _, first = invite(boss)
     answer, second = invite(boss, role="training_operator")
     assert answer.json()["member"]["role"] == "training_operator"
@@ -121,37 +121,37 @@ def test_invited_again_the_old_link_is_dead(boss, invite):
     assert joining.find(second) is not None
 
 
-def test_nobodys_mailbox_is_flooded_by_inviting_them_again_and_again(boss):
+def test_repeated_invitations_to_one_address_are_throttled(boss):
     statuses = [boss.post("/members", {"email": EMAIL, "role": "reviewer"}).status_code for _ in range(7)]
     assert statuses == [201] * 5 + [429] * 2
     assert int(boss.last["Retry-After"]) > 0
     assert boss.post("/members", {"email": "else@example.org", "role": "reviewer"}).status_code == 201
 
 
-def test_who_is_invited_is_no_member_until_then(boss, invite):
+def test_an_invited_person_is_no_member_until_they_accept(boss, invite):
     _, token = invite(boss, role="organization_admin")
     user = UserFactory(email=EMAIL)
     members_here = boss.get("/members?status=active").json()["members"]
-    assert [one["userId"] for one in members_here] == [ids.encode("user", boss.user.pk)]
+    assert [member["userId"] for member in members_here] == [ids.encode("user", boss.user.pk)]
     assert take(token).user == user
     assert boss.get("/members?status=invited").json()["members"] == []
 
 
 @pytest.mark.parametrize("email", ["", "nobody", "a@b", "a b@example.org", "a@example.org\nBcc: x@example.org"])
-def test_what_is_no_address_is_refused(boss, invite, email):
+def test_an_invalid_address_is_refused(boss, invite, email):
     assert invite(boss, email=email)[0].status_code == 400
     assert not Membership.objects.filter(user=None).exists()
 
 
-def test_who_is_a_member_is_not_invited(boss, operator, invite):
+def test_a_member_cannot_be_invited(boss, operator, invite):
     assert code(invite(boss, email=operator.user.email)[0]) == (409, "already_member")
 
 
-def test_an_invitation_that_ran_out_is_shown_so_and_deleted_later(boss, invite):
+def test_an_expired_invitation_is_shown_as_expired_and_deleted_later(boss, invite):
     _, token = invite(boss)
     Membership.objects.filter(user=None).update(expires_at=timezone.now() - timedelta(days=1))
     assert joining.find(token) is None
-    assert [one["status"] for one in boss.get("/members?status=invited").json()["members"]] == ["expired"]
+    assert [member["status"] for member in boss.get("/members?status=invited").json()["members"]] == ["expired"]
     invitations.clean()
     assert Membership.objects.filter(user=None).exists()
     Membership.objects.filter(user=None).update(expires_at=timezone.now() - timedelta(days=31))
@@ -165,8 +165,8 @@ def test_an_invitation_is_withdrawn(boss, invite):
     assert take(token) is None
 
 
-def test_an_invitation_falls_with_its_senders_power(boss, second, invite):
-    """Else somebody about to be removed lets themselves in again by another address."""
+def test_an_invitation_ends_when_its_sender_loses_the_right(boss, second, invite):
+    """Otherwise a member about to be removed could invite themselves by another address."""
     _, token = invite(second, role="organization_admin")
     assert boss.patch(path_of(second), {"role": "training_operator"}).status_code == 200
     assert take(token) is None
@@ -184,7 +184,7 @@ def test_another_person_does_not_take_it(boss, invite):
 # --- no climbing ----------------------------------------------------------------------------------------------------
 
 
-def test_nobody_is_invited_above_oneself(boss, operating, api_for, invite):
+def test_nobody_invites_to_a_role_above_their_own(boss, operating, api_for, invite):
     assert code(invite(boss, role="admin")[0]) == (403, "beyond_own_role")
     theirs = api_for(role="organization_admin", organization=operating)
     assert code(invite(theirs, role="admin")[0]) == (403, "beyond_own_role")
@@ -195,7 +195,7 @@ def test_nobody_is_invited_above_oneself(boss, operating, api_for, invite):
     assert invite(desk, role="front desk")[0].status_code == 201
 
 
-def test_a_lesser_one_does_not_take_over_a_mightier_invitation(boss, api_for, invite):
+def test_an_invitation_above_ones_role_cannot_be_replaced_changed_or_deleted(boss, api_for, invite):
     answer, token = invite(boss, role="organization_admin")
     desk_role = custom(boss.organization, "desk", members="create read update delete organization")
     desk = api_for(role=desk_role, organization=boss.organization)
@@ -214,7 +214,7 @@ def test_nobody_changes_their_own_role_by_key_or_by_another_of_their_organizatio
     assert code(admin_api.patch(f"/members/{there.public_id}", {"role": "admin"})) == (403, "own_role")
 
 
-def test_no_role_above_ones_own_is_given_and_nobody_above_is_touched(operating, api_for):
+def test_nobody_assigns_a_role_above_their_own_or_changes_a_member_above_them(operating, api_for):
     boss = api_for(role="organization_admin", organization=operating)
     operator = api_for(role="training_operator", organization=operating)
     above = api_for(role="admin", organization=operating)
@@ -226,7 +226,7 @@ def test_no_role_above_ones_own_is_given_and_nobody_above_is_touched(operating, 
     assert role_held(operator) == "organization_admin"
 
 
-def test_a_role_of_another_organization_is_given_to_nobody(boss, operator):
+def test_a_role_of_another_organization_cannot_be_assigned(boss, operator):
     foreign = custom(OrganizationFactory(), "theirs", tasks="read organization")
     answer = boss.patch(path_of(operator), {"role": ids.encode("role", foreign.pk)})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/role")
@@ -249,14 +249,14 @@ def test_operators_run_all_organizations(admin_api, invite, api_for):
     answer, token = invite(admin_api, role="organization_admin", **where)
     assert answer.json()["member"]["organizationId"] == where["organizationId"]
     assert take(token).organization == there
-    found = admin_api.get(f"/members?organizationId={where['organizationId']}").json()["members"]
-    assert [one["email"] for one in found] == [EMAIL]
+    members = admin_api.get(f"/members?organizationId={where['organizationId']}").json()["members"]
+    assert [member["email"] for member in members] == [EMAIL]
 
 
 # --- leaving, being removed, the last one ---------------------------------------------------------------------------
 
 
-def test_who_is_removed_loses_keys_for_good(boss, operator):
+def test_a_removed_member_loses_their_keys_permanently(boss, operator):
     assert boss.delete(path_of(operator)).status_code == 204
     assert operator.get("/tasks").status_code == 401
     Membership.objects.create(organization=boss.organization, user=operator.user, role=role_of("training_operator"))
@@ -264,7 +264,7 @@ def test_who_is_removed_loses_keys_for_good(boss, operator):
     assert ApiKey.objects.get(pk=operator.api_key.pk).revoked_at is not None
 
 
-def test_the_last_one_who_may_change_members_stays(boss, second, operator):
+def test_the_last_member_who_may_change_members_cannot_leave(boss, second, operator):
     assert boss.delete(path_of(boss)).status_code == 204  # the second is still there
     assert code(second.delete(path_of(second))) == (409, "last_admin")
     above = Principal(second.organization, role_of("organization_admin"), UserFactory())
@@ -279,13 +279,13 @@ def test_the_last_one_who_may_change_members_stays(boss, second, operator):
     assert role_held(second) == "organization_admin"
 
 
-def test_who_is_invited_or_inactive_is_no_other_admin(boss, second, invite):
+def test_invited_and_inactive_people_do_not_count_as_admins(boss, second, invite):
     invite(boss, role="organization_admin")
     User.objects.filter(pk=second.user.pk).update(is_active=False)
     assert code(boss.delete(path_of(boss))) == (409, "last_admin")
 
 
-def test_other_roles_are_refused_before_anything_is_told(operator, boss):
+def test_other_roles_are_refused_before_anything_is_revealed(operator, boss):
     for method, path in (("GET", "/members"), ("POST", "/members"), ("GET", path_of(boss)), ("DELETE", path_of(boss))):
         assert code(operator.call(method, path)) == (403, "forbidden")
     assert Api().get("/members").status_code == 401
@@ -293,7 +293,7 @@ def test_other_roles_are_refused_before_anything_is_told(operator, boss):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_two_admins_who_demote_each_other_one_remains():
+def test_two_admins_who_demote_each_other_concurrently_leave_one():
     organization = OrganizationFactory()
     pair = []
     for _ in range(2):
@@ -307,13 +307,13 @@ def test_of_two_admins_who_demote_each_other_one_remains():
             return exc.code
         return "done"
 
-    (one, her), (other, him) = pair
-    assert sorted(together(lambda: demote(one, him), lambda: demote(other, her))) == ["done", "last_admin"]
+    (first, her), (second, him) = pair
+    assert sorted(together(lambda: demote(first, him), lambda: demote(second, her))) == ["done", "last_admin"]
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_many_invitations_at_once_to_one_address_one_is_left():
+def test_concurrent_invitations_to_one_address_leave_one():
     key = ApiKeyFactory()
     principal = Principal(key.organization, key.role, key.user)
     body = Invitation(email=EMAIL, role="reviewer")

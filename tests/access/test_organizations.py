@@ -23,23 +23,23 @@ def code(answer):
 
 def test_everybody_sees_their_own_and_operators_all(boss, admin_api):
     mine = boss.get("/organizations").json()
-    assert [one["id"] for one in mine["organizations"]] == [ids.encode("org", boss.organization.pk)]
+    assert [organization["id"] for organization in mine["organizations"]] == [ids.encode("org", boss.organization.pk)]
     assert mine["pagination"]["total"] == 1
     assert admin_api.get("/organizations").json()["pagination"]["total"] == Organization.objects.count() == 2
     assert boss.get(path_of(admin_api.organization)).status_code == 404
     assert admin_api.get(path_of(boss.organization)).json()["organization"]["operating"] is False
 
 
-def test_an_organization_is_made_by_operators_alone(boss, admin_api):
-    made = admin_api.post("/organizations", {"name": "Third"})
-    assert made.status_code == 201
-    assert made.json()["organization"]["operating"] is False
+def test_only_operators_create_organizations(boss, admin_api):
+    answer = admin_api.post("/organizations", {"name": "Third"})
+    assert answer.status_code == 201
+    assert answer.json()["organization"]["operating"] is False
     assert code(admin_api.post("/organizations", {"name": "Third"})) == (409, "name_taken")
     assert code(boss.post("/organizations", {"name": "Fourth"})) == (403, "forbidden")
     assert not Organization.objects.filter(name="Fourth").exists()
 
 
-def test_a_role_of_that_name_elsewhere_makes_none(api_for):
+def test_an_admin_of_another_organization_cannot_create_one(api_for):
     """`admin` in another organization, or a role that may create: `all` is the operating one's."""
     far = api_for(role="admin", organization=OrganizationFactory())
     assert code(far.post("/organizations", {"name": "Fourth"})) == (403, "forbidden")
@@ -63,7 +63,7 @@ def test_name_and_retention_are_changed_member_by_member(boss):
         {"name": None}, {"operating": True}, {"suspended": "yes"},
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_refused(boss, body):
+def test_an_invalid_field_is_refused(boss, body):
     assert code(boss.patch(path_of(boss.organization), body)) == (400, "invalid_request")
 
 
@@ -91,7 +91,7 @@ def test_retention_and_name_each_take_their_own_permission(boss, api_for):
         assert api.patch(path_of(boss.organization), may).status_code == 200
         assert code(api.patch(path_of(boss.organization), may_not)) == (403, "forbidden")
         assert code(api.patch(path_of(boss.organization), {**may, **may_not})) == (403, "forbidden")
-        assert [one["name"] for one in api.get("/organizations").json()["organizations"]]
+        assert [organization["name"] for organization in api.get("/organizations").json()["organizations"]]
 
 
 def test_another_organization_is_not_found(boss):

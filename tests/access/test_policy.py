@@ -64,7 +64,7 @@ ACTIONS = {"c": "create", "r": "read", "u": "update", "d": "delete"}
 
 
 def cells():
-    """(role, resource, action) -> scope or None, as the table says."""
+    """(role, resource, action) -> scope or None, from the table."""
     expected = {}
     for line in TABLE.strip().splitlines():
         resource, *words = line.split()
@@ -93,8 +93,8 @@ def test_the_table_names_every_resource_and_every_built_in_role():
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_the_data_of_a_role_is_the_table(name):
-    found = granted(builtin.permissions(name))
-    assert found == {(res, act): scope for (role, res, act), scope in EXPECTED.items() if role == name and scope}
+    permissions = granted(builtin.permissions(name))
+    assert permissions == {(res, act): scope for (role, res, act), scope in EXPECTED.items() if role == name and scope}
 
 
 @pytest.mark.django_db
@@ -129,7 +129,7 @@ def test_every_cell_of_the_table_is_what_the_policy_decides(principal_of, name):
             policy.require(principal, resource, action)
 
 
-def test_a_key_does_no_more_than_the_persons_membership_does_now(principal_of):
+def test_a_key_has_only_the_current_rights_of_its_owner(principal_of):
     person = principal_of("reviewer")
     admins, operators, owners = (
         Role.objects.get(organization=None, name=name)
@@ -159,35 +159,35 @@ COVERED = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_who_may_give_which_built_in_role(principal_of, name):
+def test_roles_that_may_assign_each_built_in_role(principal_of, name):
     principal = principal_of(name, operating=True)
     assert {other for other in COLUMNS if policy.covers(principal, builtin.permissions(other))} == COVERED[name]
 
 
-def test_all_is_not_given_outside_of_the_operating_organization(principal_of):
+def test_scope_all_is_not_granted_outside_the_operating_organization(principal_of):
     everywhere = [{"resource": "tasks", "actions": ["read"], "scope": "all"}]
     assert policy.covers(principal_of("admin", operating=True), everywhere)
     assert not policy.covers(principal_of("admin"), everywhere)
     assert not policy.covers(principal_of("organization_admin"), everywhere)
 
 
-def test_own_where_nobody_owns_reaches_nothing_and_is_no_fault(principal_of):
-    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in builtin.RESOURCES]
+def test_own_scope_on_a_resource_without_owners_selects_nothing(principal_of):
+    entries = [{"resource": resource, "actions": ["read"], "scope": "own"} for resource in builtin.RESOURCES]
     organization = OrganizationFactory()
     principal = principal_of(Role.objects.create(name="mine", organization=organization, permissions=entries))
-    for found in every_subclass(ScopedQuerySet):
-        model = MODEL_OF.get(found.__name__)
+    for queryset_class in every_subclass(ScopedQuerySet):
+        model = MODEL_OF.get(queryset_class.__name__)
         if model is not None:
-            assert not found(model).visible_to(principal).filter(pk=None).exists()
+            assert not queryset_class(model).visible_to(principal).filter(pk=None).exists()
 
 
-def test_what_no_role_knows_is_not_allowed(principal_of):
+def test_an_unknown_resource_or_action_is_not_allowed(principal_of):
     principal = principal_of("admin", operating=True)
     assert policy.reach(principal, "everything", "read") is None
     assert policy.reach(principal, "tasks", "execute") is None
 
 
-def test_all_belongs_to_the_operating_organization_alone(principal_of):
+def test_only_the_operating_organization_has_scope_all(principal_of):
     assert policy.reach(principal_of("admin"), "tasks", "read") == "organization"
     assert policy.reach(principal_of("admin", operating=True), "tasks", "read") == "all"
 
@@ -216,15 +216,15 @@ MODEL_OF = {
 @pytest.fixture
 def world(db):
     """Two organizations; in each two people with a grader, a task on it and a score by it."""
-    made = {}
+    scores = {}
     for where in ("here", "there"):
         organization = OrganizationFactory(name=where)
         for who in ("me", "colleague"):
             user = UserFactory()
             grader = GraderFactory(organization=organization, created_by=user)
             task = TaskFactory(organization=organization, created_by=user, graders=[grader])
-            made[where, who] = ScoreFactory(run__completion__task=task)
-    return made
+            scores[where, who] = ScoreFactory(run__completion__task=task)
+    return scores
 
 
 MODELS = [
@@ -240,11 +240,11 @@ MODELS = [
 @pytest.mark.parametrize("action", ["read", "update", "delete"])
 @pytest.mark.parametrize("operating", [False, True])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_queryset_leaves_what_the_scope_says(world, principal_of, model, resource, part, action, operating, name):
+def test_a_queryset_keeps_the_rows_of_the_scope(world, principal_of, model, resource, part, action, operating, name):
     mine = world["here", "me"]
     mine.organization.operating = operating
     principal = principal_of(name, mine.organization, user=mine.grader.created_by)
-    wanted = {
+    expected = {
         None: set(),
         "own": {part(mine).pk},
         "organization": {part(world["here", who]).pk for who in ("me", "colleague")},
@@ -253,9 +253,9 @@ def test_a_queryset_leaves_what_the_scope_says(world, principal_of, model, resou
     scope = EXPECTED[name, resource, action]
     scope = "organization" if scope == "all" and not operating else scope
     assert model._default_manager.all().resource == resource
-    assert set(model.objects.all().allowed(principal, action).values_list("pk", flat=True)) == wanted[scope]
+    assert set(model.objects.all().allowed(principal, action).values_list("pk", flat=True)) == expected[scope]
     if action == "read":
-        assert set(model.objects.all().visible_to(principal).values_list("pk", flat=True)) == wanted[scope]
+        assert set(model.objects.all().visible_to(principal).values_list("pk", flat=True)) == expected[scope]
 
 
 def test_own_is_by_person_and_ends_at_the_organization(world, principal_of):
@@ -266,7 +266,7 @@ def test_own_is_by_person_and_ends_at_the_organization(world, principal_of):
         assert not model.objects.all().visible_to(elsewhere).exists()
 
 
-def test_own_scores_are_those_of_ones_own_grader_whoever_asked(world, principal_of):
+def test_own_scores_are_those_of_own_graders_whoever_submitted(world, principal_of):
     """A grader that another organization uses: its owner reads the scores, the user's organization too."""
     mine = world["here", "me"]
     theirs = TaskFactory(organization=world["there", "me"].organization, graders=[mine.grader])
@@ -290,7 +290,7 @@ def test_listed_graders_are_read_by_those_roles_that_may_and_changed_by_none(wor
         assert not Grader.objects.all().allowed(principal, "update").filter(pk=listed.pk).exists()
 
 
-def test_what_may_not_be_read_is_not_found_and_what_may_be_read_only_is_forbidden(world, principal_of):
+def test_unreadable_objects_are_404_and_read_only_ones_403(world, principal_of):
     mine, foreign = world["here", "me"].grader, world["there", "me"].grader
     reviewer = principal_of("reviewer", mine.organization)
     assert find_for(Grader.objects.all(), reviewer, mine.pk, "read", "grader") == mine
@@ -303,12 +303,12 @@ def test_what_may_not_be_read_is_not_found_and_what_may_be_read_only_is_forbidde
 
 
 def test_every_scoped_queryset_names_a_resource_of_the_table():
-    found = {kind.__name__: kind.resource for kind in every_subclass(ScopedQuerySet)}
-    assert set(found.values()) <= set(builtin.RESOURCES), found
-    assert len(found) >= 8
+    resources = {kind.__name__: kind.resource for kind in every_subclass(ScopedQuerySet)}
+    assert set(resources.values()) <= set(builtin.RESOURCES), resources
+    assert len(resources) >= 8
 
 
-def test_what_endpoints_and_pages_need_is_offered_and_what_is_offered_has_a_use():
+def test_every_needed_resource_is_offered_and_every_offered_one_is_used():
     """A feature that is added moves its resources out of `builtin.COMING`, and a misspelt resource is found."""
     needed = {operation.resource for _, _, operation in routes() if operation.resource}
     needed |= {resource for page in pages() for resource, _ in page.needs or ()}
@@ -317,13 +317,13 @@ def test_what_endpoints_and_pages_need_is_offered_and_what_is_offered_has_a_use(
 
 
 def every_subclass(kind):
-    for found in kind.__subclasses__():
-        if found.__module__.startswith(("autotune", "graders", "tasks", "scores", "exports")):
-            yield found
-        yield from every_subclass(found)
+    for subclass in kind.__subclasses__():
+        if subclass.__module__.startswith(("autotune", "graders", "tasks", "scores", "exports")):
+            yield subclass
+        yield from every_subclass(subclass)
 
 
-def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
+def test_existing_roles_keep_their_permissions_on_the_current_resources():
     migration = importlib.import_module("autotune.access.migrations.0006_roles")
     before = [
         {"resource": "administration", "actions": ["read", "update"], "scope": "organization"},
@@ -335,9 +335,12 @@ def test_roles_of_before_keep_what_they_allowed_over_the_resources_of_today():
     after = migration.carried_over(before)
     assert builtin.fault(after) is None
     assert granted(after) == {
-        **{(one, "read"): "organization" for one in ("organizations", "members", "roles", "audit", "retention")},
-        **{(one, "update"): "organization" for one in ("organizations", "members", "roles", "retention")},
-        **{(one, action): "organization" for one in ("reviews", "feedback") for action in ("create", "read")},
+        **{
+            (resource, "read"): "organization"
+            for resource in ("organizations", "members", "roles", "audit", "retention")
+        },
+        **{(resource, "update"): "organization" for resource in ("organizations", "members", "roles", "retention")},
+        **{(resource, action): "organization" for resource in ("reviews", "feedback") for action in ("create", "read")},
         ("scores", "read"): "own",
         ("reasoning", "read"): "own",
         ("tasks", "read"): "organization",

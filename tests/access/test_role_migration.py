@@ -49,7 +49,7 @@ def test_a_role_that_named_runs_allows_the_same_on_workflow_runs(migrate):
     assert builtin.fault(role.permissions) is None
 
 
-def test_who_has_such_a_role_can_still_use_it(migrate):
+def test_holders_of_such_a_role_can_still_use_it(migrate):
     role = stored([entry("runs", "organization", "read")])
     holder = Api(ApiKeyFactory(organization=role.organization, role=role).text)
     assert holder.get("/workflow-runs").status_code == 403

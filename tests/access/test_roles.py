@@ -19,7 +19,7 @@ def boss(api_for):
 
 
 @pytest.fixture
-def made(boss):
+def task_reader(boss):
     return boss.post("/roles", {**BODY, "description": "Sees what is asked."}).json()["role"]
 
 
@@ -28,13 +28,17 @@ def code(answer):
 
 
 def fields(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
-def test_a_role_is_made_shown_changed_and_deleted(boss, made):
-    path = f"/roles/{made['id']}"
-    assert (made["name"], made["builtIn"], made["permissions"]) == ("task reader", False, READS_TASKS)
-    assert made["description"] == "Sees what is asked."
+def test_a_role_is_made_shown_changed_and_deleted(boss, task_reader):
+    path = f"/roles/{task_reader['id']}"
+    assert (task_reader["name"], task_reader["builtIn"], task_reader["permissions"]) == (
+        "task reader",
+        False,
+        READS_TASKS,
+    )
+    assert task_reader["description"] == "Sees what is asked."
     more = [{"resource": "scores", "actions": ["read", "delete"], "scope": "own"}]
     changed = boss.patch(path, {"name": "scores", "permissions": more, "description": None}).json()["role"]
     assert (changed["name"], changed["permissions"], changed["description"]) == ("scores", more, None)
@@ -43,24 +47,28 @@ def test_a_role_is_made_shown_changed_and_deleted(boss, made):
     assert boss.get(path).status_code == 404
 
 
-def test_the_list_has_the_built_in_ones_and_ones_own(boss, made, api_for):
+def test_the_list_has_the_built_in_ones_and_ones_own(boss, task_reader, api_for):
     other = api_for(role="organization_admin")
     other.post("/roles", {**BODY, "name": "theirs"})
-    listed = {one["name"]: one["builtIn"] for one in boss.get("/roles").json()["roles"]}
+    listed = {role["name"]: role["builtIn"] for role in boss.get("/roles").json()["roles"]}
     assert listed == {**dict.fromkeys(builtin.BUILT_IN, True), "task reader": False}
 
 
-def test_a_role_allows_what_it_says_and_no_more(boss, made, api_for):
+def test_a_role_allows_only_its_permissions(boss, task_reader, api_for):
     holder = api_for(role=Role.objects.get(name="task reader"), organization=boss.organization)
     assert holder.get("/tasks").status_code == 200
     for path in ("/scores", "/graders", "/roles", "/members", "/api-keys", "/organizations"):
         assert holder.get(path).status_code == 403, path
-    boss.patch(f"/roles/{made['id']}", {"permissions": []})
+    boss.patch(f"/roles/{task_reader['id']}", {"permissions": []})
     assert holder.get("/tasks").status_code == 403
 
 
 def test_every_resource_can_be_named(admin_api):
-    entries = [{"resource": one, "actions": ["read"], "scope": "own"} for one in RESOURCES if one != "listed_graders"]
+    entries = [
+        {"resource": resource, "actions": ["read"], "scope": "own"}
+        for resource in RESOURCES
+        if resource != "listed_graders"
+    ]
     answer = admin_api.post("/roles", {"name": "all of it", "permissions": entries})
     assert answer.status_code == 201
     holder = Api(ApiKeyFactory(organization=admin_api.organization, role=Role.objects.get(name="all of it")).text)
@@ -88,18 +96,21 @@ def test_every_resource_can_be_named(admin_api):
         ({"organizationId": None}, ("/organizationId", "unknown_field")),
     ],
 )
-def test_what_is_wrong_is_named(boss, change, expected):
+def test_an_invalid_field_is_named(boss, change, expected):
     answer = boss.post("/roles", {**BODY, **change})
     assert (answer.status_code, fields(answer)) == (400, [expected])
 
 
-def test_the_old_name_of_a_resource_is_refused_with_the_new_one(boss, made):
+def test_the_old_name_of_a_resource_is_refused_with_the_new_one(boss, task_reader):
     body = {"permissions": [*READS_TASKS, {"resource": "runs", "actions": ["read"], "scope": "organization"}]}
-    for answer in (boss.post("/roles", {**BODY, "name": "old", **body}), boss.patch(f"/roles/{made['id']}", body)):
+    for answer in (
+        boss.post("/roles", {**BODY, "name": "old", **body}),
+        boss.patch(f"/roles/{task_reader['id']}", body),
+    ):
         assert (answer.status_code, fields(answer)) == (400, [("/permissions/1/resource", "invalid_choice")])
         detail = answer.json()["errors"][0]["detail"]
         assert detail == "The resource runs is now called workflow_runs; enter workflow_runs."
-    assert boss.get(f"/roles/{made['id']}").json()["role"] == made
+    assert boss.get(f"/roles/{task_reader['id']}").json()["role"] == task_reader
 
 
 @pytest.mark.parametrize("resource", ["Runs", "run", "workflow-runs", "workflowRuns", "", "graders ", "everything"])
@@ -132,10 +143,10 @@ def test_graders_is_short_for_both_kinds(boss, api_for):
     assert holder.post("/graders", {}).status_code == 403
 
 
-def test_graders_gives_nobody_more_than_they_may_do(boss, made):
+def test_the_short_name_graders_grants_nobody_more_than_they_have(boss, task_reader):
     entries = [{"resource": "graders", "actions": ["delete"], "scope": "all"}]
     assert code(boss.post("/roles", {"name": "judge", "permissions": entries})) == (403, "beyond_own_role")
-    assert code(boss.patch(f"/roles/{made['id']}", {"permissions": entries})) == (403, "beyond_own_role")
+    assert code(boss.patch(f"/roles/{task_reader['id']}", {"permissions": entries})) == (403, "beyond_own_role")
 
 
 def test_short_names_do_not_make_a_role_too_large(boss):
@@ -164,7 +175,7 @@ def test_a_key_of_a_collector_can_do_nothing_yet(boss):
 
 
 @pytest.mark.parametrize("name", ["task reader", "admin", "reviewer", "collector"])
-def test_a_name_is_taken_by_a_role_of_ones_own_or_a_built_in_one(boss, made, name):
+def test_names_of_own_and_built_in_roles_are_taken(boss, task_reader, name):
     assert code(boss.post("/roles", {**BODY, "name": name})) == (409, "name_taken")
     other = boss.post("/roles", {**BODY, "name": "another"}).json()["role"]
     assert code(boss.patch(f"/roles/{other['id']}", {"name": name})) == (409, "name_taken")
@@ -189,9 +200,9 @@ BEYOND = [
 
 
 @pytest.mark.parametrize("permissions", BEYOND)
-def test_no_role_is_made_or_widened_beyond_its_makers(boss, made, permissions):
+def test_nobody_creates_or_extends_a_role_beyond_their_own(boss, task_reader, permissions):
     assert code(boss.post("/roles", {"name": "more", "permissions": permissions})) == (403, "beyond_own_role")
-    path = f"/roles/{made['id']}"
+    path = f"/roles/{task_reader['id']}"
     assert code(boss.patch(path, {"permissions": permissions})) == (403, "beyond_own_role")
     assert boss.get(path).json()["role"]["permissions"] == READS_TASKS
 
@@ -200,15 +211,15 @@ def test_no_role_is_made_or_widened_beyond_its_makers(boss, made, permissions):
 def clerk(boss, api_for):
     """Who may do everything about roles, members and keys, and nothing else."""
     entries = [
-        {"resource": one, "actions": list(builtin.EVERYTHING), "scope": "organization"}
-        for one in ("roles", "members", "keys")
+        {"resource": resource, "actions": list(builtin.EVERYTHING), "scope": "organization"}
+        for resource in ("roles", "members", "keys")
     ]
     role = Role.objects.create(organization=boss.organization, name="clerk", permissions=entries)
     return api_for(role=role, organization=boss.organization)
 
 
-def test_a_role_above_ones_own_is_neither_narrowed_nor_deleted(clerk, made):
-    path = f"/roles/{made['id']}"
+def test_a_role_above_ones_own_cannot_be_restricted_or_deleted(clerk, task_reader):
+    path = f"/roles/{task_reader['id']}"
     for body in ({"permissions": []}, {"name": "mine"}):
         assert code(clerk.patch(path, body)) == (403, "beyond_own_role")
     assert code(clerk.delete(path)) == (403, "beyond_own_role")
@@ -221,7 +232,7 @@ def test_nobody_changes_what_their_own_role_allows(clerk):
     assert clerk.patch(own, {"name": "secretary"}).status_code == 200
 
 
-def test_a_weak_key_does_not_widen_the_role_of_its_own_person(clerk, boss):
+def test_a_restricted_key_cannot_extend_the_role_of_its_owner(clerk, boss):
     """The key's role is another one than the person's; both are their own."""
     weak_role = Role.objects.create(
         organization=boss.organization,
@@ -235,7 +246,7 @@ def test_a_weak_key_does_not_widen_the_role_of_its_own_person(clerk, boss):
     assert code(weak.post("/roles", BODY)) == (403, "forbidden")
 
 
-def test_the_last_role_that_runs_the_members_keeps_that(api_for):
+def test_the_last_role_that_manages_members_keeps_that_permission(api_for):
     organization = OrganizationFactory()
     entries = builtin.permissions("organization_admin")
     chiefs = Role.objects.create(organization=organization, name="chief", permissions=entries)
@@ -250,9 +261,9 @@ def test_the_last_role_that_runs_the_members_keeps_that(api_for):
 # --- in use ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_role_that_is_held_is_not_deleted(boss, made):
+def test_a_role_in_use_cannot_be_deleted(boss, task_reader):
     role = Role.objects.get(name="task reader")
-    path = f"/roles/{made['id']}"
+    path = f"/roles/{task_reader['id']}"
     key = ApiKeyFactory(organization=boss.organization, user=boss.user, role=role)
     assert code(boss.delete(path)) == (409, "in_use")
     assert boss.delete(f"/api-keys/{key.public_id}").status_code == 204

@@ -15,13 +15,13 @@ def user(db):
 
 @pytest.fixture
 def two(user):
-    made = []
+    organizations = []
     for role in ("reviewer", "organization_admin"):
         organization = OrganizationFactory()
         role = Role.objects.get(organization=None, name=role)
         Membership.objects.create(organization=organization, user=user, role=role)
-        made.append(organization)
-    return made
+        organizations.append(organization)
+    return organizations
 
 
 @pytest.fixture
@@ -40,11 +40,15 @@ def choose(browser, value):
 def acts_in(browser):
     """The organizations that the session may read as an administrator, or the status."""
     answer = browser.get("/api/v1/organizations")
-    return [one["id"] for one in answer.json()["organizations"]] if answer.status_code == 200 else answer.status_code
+    return (
+        [organization["id"] for organization in answer.json()["organizations"]]
+        if answer.status_code == 200
+        else answer.status_code
+    )
 
 
 def test_the_role_follows_the_chosen_organization(browser, two):
-    first, second = (ids.encode("org", one.pk) for one in two)
+    first, second = (ids.encode("org", organization.pk) for organization in two)
     assert acts_in(browser) == 403  # a reviewer in the first
     choose(browser, second)
     assert acts_in(browser) == [second]
@@ -53,12 +57,12 @@ def test_the_role_follows_the_chosen_organization(browser, two):
 
 
 @pytest.mark.parametrize("value", ["", "org_", "nonsense", 7, None, ["org"], "org_00000000000000000000000000"])
-def test_what_is_no_organization_of_theirs_counts_for_nothing(browser, two, value):
+def test_a_choice_outside_their_organizations_is_ignored(browser, two, value):
     choose(browser, value)
     assert acts_in(browser) == 403
 
 
-def test_an_organization_that_one_is_no_member_of_cannot_be_chosen(browser, two):
+def test_a_person_cannot_choose_an_organization_without_membership(browser, two):
     for other in (OrganizationFactory(), OrganizationFactory(operating=True)):
         Membership.objects.create(
             organization=other, email="invited@example.org", role=Role.objects.get(organization=None, name="admin")
@@ -67,7 +71,7 @@ def test_an_organization_that_one_is_no_member_of_cannot_be_chosen(browser, two)
         assert acts_in(browser) == 403
 
 
-def test_a_membership_that_ended_or_a_suspended_organization_is_left(browser, two, user):
+def test_an_ended_membership_or_suspended_organization_gives_no_access(browser, two, user):
     second = two[1]
     choose(browser, ids.encode("org", second.pk))
     second.suspended = True

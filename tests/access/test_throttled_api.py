@@ -1,4 +1,4 @@
-"""What throttling does to the API: headers on every answer, 429 for one caller alone, by key, session or address."""
+"""How throttling affects the API: headers on every response, 429 for one caller only, by key, session or address."""
 
 from datetime import timedelta
 
@@ -56,13 +56,13 @@ def test_the_default_is_6000_a_minute_and_a_tenth_of_it_at_once(api, limit):
         ("HEAD", "/tasks", None, 200),
     ],
 )
-def test_every_answer_says_what_is_left(api, limit, method, path, body, status):
+def test_every_response_reports_the_remaining_requests(api, limit, method, path, body, status):
     limit(keys=100)
     answer = api.call(method, path, body)
     assert (answer.status_code, answer["RateLimit-Limit"], answer["RateLimit-Remaining"]) == (status, "10", "9")
 
 
-def test_too_many_requests_of_a_key_are_429_and_no_other_key_feels_it(api, limit):
+def test_too_many_requests_of_a_key_are_429_and_other_keys_are_unaffected(api, limit):
     limit(keys=1)
     other = ApiKeyFactory(organization=api.organization, user=api.user, role="training_operator")
     assert api.get("/tasks").status_code == 200
@@ -79,7 +79,7 @@ def test_a_refused_request_does_nothing(api, limit):
     refused(api.call("POST", "/tasks", raw=b"\xff not read", Idempotency_Key="k"))
 
 
-def test_a_role_that_may_nothing_is_counted_too(api, limit):
+def test_requests_of_a_role_without_permissions_are_counted_too(api, limit):
     limit(keys=1)
     assert api.post("/graders", {}).status_code == 403
     refused(api.post("/graders", {}))
@@ -114,7 +114,7 @@ def test_a_session_is_counted_by_person_and_organization(api_for):
     assert max(map(len, names)) <= Throttle._meta.get_field("subject").max_length
 
 
-def test_sixty_wrong_keys_a_minute_are_told_so_and_the_next_is_429(api, limit):
+def test_sixty_invalid_keys_a_minute_get_401_and_the_next_429(api, limit):
     limit(failures=60)
     wrong = {"Authorization": "Bearer at_live_nonsense"}
     answer = api.get("/tasks", **wrong)
@@ -133,7 +133,7 @@ def test_requests_without_any_key_are_failures_too(api, limit):
     assert stranger.get("/api/v1/tasks", REMOTE_ADDR="192.0.2.7").status_code == 401
 
 
-def test_nobody_chooses_the_address_under_which_failures_are_counted(limit):
+def test_a_header_does_not_change_the_address_of_counted_failures(limit):
     limit(failures=2)
     stranger = Client()
     statuses = [stranger.get("/api/v1/tasks", HTTP_X_FORWARDED_FOR=f"192.0.2.{n}").status_code for n in range(3)]
@@ -175,7 +175,7 @@ def test_open_endpoints_and_callbacks_are_not_counted(limit):
 
 
 @pytest.mark.redis
-def test_with_redis_the_database_is_not_asked(api, settings):
+def test_with_redis_no_query_is_made(api, settings):
     settings.KEY_RATE_PER_MINUTE = 1
     assert [api.get("/tasks").status_code for _ in range(2)] == [200, 429]
     assert not Throttle.objects.exists()

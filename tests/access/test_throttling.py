@@ -1,4 +1,4 @@
-"""The generic cell rate algorithm in the database: so many a minute, a burst at once, counted for each subject alone."""
+"""The generic cell rate algorithm in the database: a rate and a burst, counted separately for each subject."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def test_each_subject_has_its_own_burst(db):
     assert admitted("key:b", SLOW, 6) == [True] * 5 + [False]
 
 
-def test_one_comes_back_after_each_interval(db):
+def test_each_interval_restores_one_request(db):
     admitted("key:a", SLOW, 6)
     earlier("key:a", seconds=60)
     assert admitted("key:a", SLOW, 2) == [True, False]
@@ -47,19 +47,19 @@ def test_one_comes_back_after_each_interval(db):
     assert admitted("key:a", SLOW, 4) == [True, True, True, False]
 
 
-def test_no_more_than_a_burst_comes_back_however_long_it_takes(db):
+def test_at_most_a_burst_is_restored_after_any_time(db):
     admitted("key:a", SLOW, 6)
     earlier("key:a", days=30)
     assert admitted("key:a", SLOW, 6) == [True] * 5 + [False]
 
 
-def test_refusals_cost_nothing(db):
+def test_refused_requests_use_no_allowance(db):
     admitted("key:a", SLOW, 50)
     earlier("key:a", seconds=60)
     assert admitted("key:a", SLOW, 1) == [True]
 
 
-def test_it_says_what_is_left_and_when_more_comes(db):
+def test_it_reports_the_remaining_requests_and_the_reset(db):
     first, second = rates.check("key:a", SLOW), rates.check("key:a", SLOW)
     assert first == ThrottleDecision(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
     assert (second.remaining, second.reset_s) == (3, 120)
@@ -69,17 +69,17 @@ def test_it_says_what_is_left_and_when_more_comes(db):
 
 
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
-def test_what_remains_after_the_first_is_the_burst_less_one(db, rate):
+def test_after_the_first_request_the_burst_less_one_remains(db, rate):
     allowance = rates.check("key:a", rate)
     assert (allowance.admitted, allowance.remaining) == (True, rate.burst - 1)
 
 
-def test_a_rate_that_was_lowered_holds_at_once(db):
+def test_a_lowered_rate_applies_at_once(db):
     admitted("key:a", Rate(per_minute=1, burst=50), 20)
     assert admitted("key:a", SLOW, 1) == [False]
 
 
-def test_one_statement_counts(db, django_assert_num_queries):
+def test_counting_takes_one_statement(db, django_assert_num_queries):
     with django_assert_num_queries(1):
         rates.check("key:a", SLOW)
     with django_assert_num_queries(1):
@@ -87,22 +87,22 @@ def test_one_statement_counts(db, django_assert_num_queries):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_at_one_moment_exactly_the_burst_is_admitted():
+def test_concurrent_requests_admit_exactly_the_burst():
     def twenty():
         return admitted("key:a", Rate(per_minute=1, burst=50), 20)
 
-    found = together(*[twenty] * 8)
-    assert sum(map(sum, found)) == 50
+    admissions = together(*[twenty] * 8)
+    assert sum(map(sum, admissions)) == 50
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_first_ones_at_one_moment_exactly_one_is_admitted():
-    found = together(*[lambda: rates.check("key:new", Rate(per_minute=1, burst=1))] * 8)
-    assert sorted(one.admitted for one in found) == [False] * 7 + [True]
-    assert {one.retry_after_s for one in found if not one.admitted} <= {59, 60}
+def test_concurrent_first_requests_admit_exactly_one():
+    allowances = together(*[lambda: rates.check("key:new", Rate(per_minute=1, burst=1))] * 8)
+    assert sorted(allowance.admitted for allowance in allowances) == [False] * 7 + [True]
+    assert {allowance.retry_after_s for allowance in allowances if not allowance.admitted} <= {59, 60}
 
 
-def test_rows_that_hold_nobody_back_are_deleted_daily(db):
+def test_rows_without_effect_are_deleted_daily(db):
     admitted("key:a", SLOW, 1)
     admitted("key:b", SLOW, 3)
     earlier("key:a", seconds=61)

@@ -29,22 +29,22 @@ def client():
 
 @pytest.mark.redis
 def test_it_counts_without_the_database(subject, client):
-    """No database is to be had in this test."""
-    found = [rates.check(subject, SLOW) for _ in range(6)]
-    assert [one.admitted for one in found] == [True] * 5 + [False]
-    assert found[0] == ThrottleDecision(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
-    assert found[-1] == ThrottleDecision(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
+    """No database is available in this test."""
+    allowances = [rates.check(subject, SLOW) for _ in range(6)]
+    assert [allowance.admitted for allowance in allowances] == [True] * 5 + [False]
+    assert allowances[0] == ThrottleDecision(admitted=True, limit=5, remaining=4, reset_s=60, retry_after_s=0)
+    assert allowances[-1] == ThrottleDecision(admitted=False, limit=5, remaining=0, reset_s=300, retry_after_s=60)
     assert 299_000 <= client.pttl(f"autotune:throttle:{subject}") <= 300_000
 
 
 @pytest.mark.redis
 @pytest.mark.parametrize("rate", [Rate(1, 1), Rate(7, 3), Rate(60, 60)], ids=str)
-def test_what_remains_after_the_first_is_the_burst_less_one(subject, rate):
+def test_after_the_first_request_the_burst_less_one_remains(subject, rate):
     assert rates.check(subject, rate).remaining == rate.burst - 1
 
 
 @pytest.mark.redis
-def test_one_comes_back_after_each_interval(subject, client):
+def test_each_interval_restores_one_request(subject, client):
     key = f"autotune:throttle:{subject}"
     for _ in range(6):
         rates.check(subject, SLOW)
@@ -53,7 +53,7 @@ def test_one_comes_back_after_each_interval(subject, client):
 
 
 @pytest.mark.redis
-def test_of_many_at_one_moment_exactly_the_burst_is_admitted(subject):
+def test_concurrent_requests_admit_exactly_the_burst(subject):
     rate = Rate(per_minute=1, burst=100)
 
     def thirty():
@@ -62,7 +62,7 @@ def test_of_many_at_one_moment_exactly_the_burst_is_admitted(subject):
     assert sum(together(*[thirty] * 8)) == 100
 
 
-def test_with_redis_away_the_database_keeps_the_same_limit(db, settings, subject, monkeypatch):
+def test_without_redis_the_database_applies_the_same_limit(db, settings, subject, monkeypatch):
     monkeypatch.setattr(ours, "_client", None)
     monkeypatch.setattr(ours, "_away_until", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as nobody:

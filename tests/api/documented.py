@@ -52,7 +52,7 @@ class Documented:
 
     @property
     def takes_idempotency_key(self) -> bool:
-        return any(one["name"] == "Idempotency-Key" for one in self.described.get("parameters", ()))
+        return any(parameter["name"] == "Idempotency-Key" for parameter in self.described.get("parameters", ()))
 
     def url(self, ids: dict[str, str]) -> str:
         return self.path.format(**ids)
@@ -124,7 +124,7 @@ class Call:
     body: Callable[[World], Any] | None = None
     query: str = ""
     ids: Callable[[World], dict[str, str]] = lambda world: {}
-    known: bool = False  # with the ETag of an earlier answer
+    with_etag: bool = False  # with the ETag of an earlier answer
     repeat: int = 1
     headers: Callable[[World], dict[str, str]] = lambda world: {}
 
@@ -139,7 +139,7 @@ def submission(world: World, **members: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def asked_now(world: World, **members: Any) -> dict[str, Any]:
+def reward_request(world: World, **members: Any) -> dict[str, Any]:
     messages = [{"role": "user", "content": "c"}]
     items = [{"prompt": "p", "response": "r", "metadata": {"label": "4"}}, {"messages": messages, "response": "r"}]
     return {"taskId": public("task", world.task), "modelId": "m", "items": items, "deadlineMs": 1, **members}
@@ -179,18 +179,18 @@ def spare(world: World) -> dict[str, str]:
 def run(status: str) -> Callable[[World], dict[str, str]]:
     """The id of a new run of this status."""
 
-    def made(world: World) -> dict[str, str]:
+    def new_run(world: World) -> dict[str, str]:
         completion = CompletionFactory(task=world.spare_task)
         return {"run_id": public("run", RunFactory(completion=completion, status=status, error_code="timeout"))}
 
-    return made
+    return new_run
 
 
 def new_review(world: World) -> dict[str, str]:
     return {"review_id": public("rev", ReviewFactory(run__completion__task=world.task))}
 
 
-def pairs_wanted(world: World, **members: Any) -> dict[str, Any]:
+def pair_request(world: World, **members: Any) -> dict[str, Any]:
     return {"taskId": public("task", world.task), "minScoreDelta": 0.1, "sampleSize": 10, **members}
 
 
@@ -234,7 +234,7 @@ def spare_webhook(world: World) -> dict[str, str]:
     return {"webhook_id": public("whk", WebhookFactory(organization=world.delivery.webhook.organization))}
 
 
-PLAIN, KNOWN = Call(), Call(known=True)
+PLAIN, KNOWN = Call(), Call(with_etag=True)
 LISTED = [PLAIN, Call(query="?limit=1&offset=0"), Call(query="?sort=-createdAt")]
 CALLS: dict[str, list[Call]] = {
     "GET /health": [PLAIN],
@@ -301,7 +301,7 @@ CALLS: dict[str, list[Call]] = {
     ],
     "GET /completions/{completion_id}": [PLAIN, KNOWN],
     "DELETE /completions/{completion_id}": [Call(ids=new_completion)],
-    "POST /rewards": [Call(asked_now), Call(lambda world: asked_now(world, fresh=True, modelId=None))],
+    "POST /rewards": [Call(reward_request), Call(lambda world: reward_request(world, fresh=True, modelId=None))],
     "GET /erasures": [*LISTED, Call(query="?status=pending")],
     "POST /erasures": [Call(lambda world: {"taskId": public("task", world.spare_task)})],
     "GET /erasures/{erasure_id}": [PLAIN],
@@ -364,12 +364,12 @@ CALLS: dict[str, list[Call]] = {
     "POST /exports/{export_id}/links": [Call(lambda world: {"file": "records.jsonl", "expiresInS": 60}), PLAIN],
     "GET /downloads/{token}": [
         Call(ids=new_link),
-        Call(ids=new_link, known=True),
+        Call(ids=new_link, with_etag=True),
         Call(ids=new_link, headers=lambda world: {"Range": "bytes=0-4"}),
     ],
     "POST /preference-pairs": [
-        Call(pairs_wanted),
-        Call(lambda world: pairs_wanted(world, modelId="m", strategy="random", capPerPrompt=2, seed=7)),
+        Call(pair_request),
+        Call(lambda world: pair_request(world, modelId="m", strategy="random", capPerPrompt=2, seed=7)),
     ],
     "GET /scores/export": [
         PLAIN,

@@ -9,7 +9,9 @@ from tests.api.documented import CALLS, OPERATIONS, PROBLEM
 
 WITH_BODY = [operation for operation in OPERATIONS if operation.has_body]
 WITH_KEY = [operation for operation in OPERATIONS if operation.needs_key]
-WITHOUT_BODY = [one for one in WITH_KEY if not one.has_body and one.method in ("POST", "DELETE")]
+WITHOUT_BODY = [
+    operation for operation in WITH_KEY if not operation.has_body and operation.method in ("POST", "DELETE")
+]
 REPEATABLE = [operation for operation in OPERATIONS if operation.takes_idempotency_key]
 WITH_IDS = [operation for operation in WITH_KEY if operation.ids]
 
@@ -56,14 +58,20 @@ def test_without_a_valid_key_the_answer_is_401(world, operation, header):
 
 @one_engine
 @each(WITH_KEY)
-def test_a_key_in_the_query_is_no_key(world, operation):
+def test_a_key_in_the_query_is_ignored(world, operation):
     key, world.api.key = world.api.key, None
     answer = call(operation, world, query=f"?api_key={key}&access_token={key}")
     assert key not in json.dumps(refusal(answer, 401))
 
 
-@each([one for one in OPERATIONS if not one.needs_key and one.method == "GET" and not one.ids])
-def test_an_open_endpoint_looks_at_no_key(world, operation):
+@each(
+    [
+        operation
+        for operation in OPERATIONS
+        if not operation.needs_key and operation.method == "GET" and not operation.ids
+    ]
+)
+def test_an_open_endpoint_ignores_the_key(world, operation):
     world.api.key = None
     assert call(operation, world).status_code == 200
     assert call(operation, world, authorization="Bearer x").status_code == 200
@@ -73,7 +81,7 @@ def test_an_open_endpoint_looks_at_no_key(world, operation):
 
 
 def test_every_post_with_a_key_of_the_api_takes_an_idempotency_key():
-    assert [one for one in WITH_KEY if one.method == "POST"] == REPEATABLE
+    assert [operation for operation in WITH_KEY if operation.method == "POST"] == REPEATABLE
 
 
 @each(REPEATABLE)
@@ -91,7 +99,7 @@ def test_the_same_request_again_is_answered_with_the_first_answer(world, operati
 
 
 @each(REPEATABLE)
-def test_an_idempotency_key_that_is_none_is_refused(world, operation):
+def test_an_invalid_idempotency_key_is_refused(world, operation):
     right = CALLS[operation.name][0]
     answer = world.api.call(
         operation.method, right.url(operation, world), right_body(operation, world), idempotency_key=""
@@ -111,19 +119,19 @@ def test_an_unknown_query_parameter_is_named(world, operation):
 
 
 @each(OPERATIONS)
-def test_the_request_id_comes_back(world, operation):
-    for given in ("my-Request_1", "x" * 64):
-        assert call(operation, world, x_request_id=given)["X-Request-Id"] == given
-        assert call(operation, world, query="?wat=1", x_request_id=given).json()["requestId"] == given
+def test_a_valid_request_id_is_returned(world, operation):
+    for request_id in ("my-Request_1", "x" * 64):
+        assert call(operation, world, x_request_id=request_id)["X-Request-Id"] == request_id
+        assert call(operation, world, query="?wat=1", x_request_id=request_id).json()["requestId"] == request_id
 
 
 @one_engine
-@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
+@pytest.mark.parametrize("request_id", ["", "x" * 65, "a b", "é", "a\x00", "<script>", "a;b"])
 @pytest.mark.parametrize("path", ["/health", "/tasks", "/no-such-path"])
-def test_a_request_id_that_is_none_is_replaced(world, path, given):
-    made = world.api.get(path, x_request_id=given)["X-Request-Id"]
-    assert made != given
-    assert 1 <= len(made) <= 64
+def test_an_invalid_request_id_is_replaced(world, path, request_id):
+    replacement = world.api.get(path, x_request_id=request_id)["X-Request-Id"]
+    assert replacement != request_id
+    assert 1 <= len(replacement) <= 64
 
 
 # --- bodies ---------------------------------------------------------------------------------------------------------
@@ -134,7 +142,7 @@ def test_a_request_id_that_is_none_is_replaced(world, path, given):
 @pytest.mark.parametrize(
     "raw", [b"{", b"{} {}", b"\xff", b'{"a": NaN}', b'{"a": 1, "a": 2}', b'{"a": "\\u0000"}', b"[]"]
 )
-def test_a_body_that_is_no_right_json_is_refused(world, operation, raw):
+def test_an_invalid_json_body_is_refused(world, operation, raw):
     (error,) = refusal(call(operation, world, raw=raw), 400)["errors"]
     assert error["code"] in {"invalid_json", "duplicate_key", "invalid_text", "wrong_type"}
 
@@ -230,11 +238,11 @@ def test_a_malformed_id_in_the_path_is_not_found(world, operation):
 
 
 @each(WITH_IDS)
-def test_what_belongs_to_another_organization_is_not_found(world, elsewhere, operation):
+def test_objects_of_another_organization_are_not_found(world, elsewhere, operation):
     body = right_body(operation, world)
     nobodys = {name: ids.encode(KINDS[name], ids.new()) for name in operation.ids}
-    found = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]
-    first, second = ({**refusal(answer, 404), "requestId": None} for answer in found)
+    answers = [call(operation, world, ids=where, body=body) for where in (elsewhere.ids, nobodys)]
+    first, second = ({**refusal(answer, 404), "requestId": None} for answer in answers)
     assert first == second
     assert call(operation, elsewhere, body=right_body(operation, elsewhere)).status_code not in (404, 500)
 
@@ -252,7 +260,7 @@ def test_an_unknown_address_is_a_problem_too(world, method, path):
 @one_engine
 @each(OPERATIONS)
 def test_methods_that_are_not_offered_are_405(world, operation):
-    offered = {one.method for one in OPERATIONS if one.path == operation.path}
+    offered = {candidate.method for candidate in OPERATIONS if candidate.path == operation.path}
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - offered:
         answer = world.api.call(method, operation.url(world.ids), raw=b"")
         assert refusal(answer, 405)["code"] == "method_not_allowed"
@@ -267,7 +275,7 @@ def test_options_says_what_is_offered(world, operation):
     assert operation.method in answer["Allow"]
 
 
-@each([one for one in OPERATIONS if one.method == "GET"])
+@each([operation for operation in OPERATIONS if operation.method == "GET"])
 def test_head_is_get_without_the_body(world, operation):
     answer = call(operation, world)
     head = world.api.call("HEAD", operation.url(world.ids))
@@ -276,7 +284,7 @@ def test_head_is_get_without_the_body(world, operation):
 
 @one_engine
 @pytest.mark.parametrize("origin", ["null", "https://evil.example.org"])
-def test_no_origin_is_let_in(world, origin):
+def test_no_cross_origin_header_is_sent(world, origin):
     for method in ("GET", "OPTIONS"):
         answer = world.api.call(method, "/tasks", origin=origin, access_control_request_method="POST")
         assert not any(name.lower().startswith("access-control-") for name in answer.headers)

@@ -1,4 +1,4 @@
-"""The OpenAPI document says what the server does: the same routes, and answers that keep to their schemas."""
+"""The OpenAPI document describes the server: the same routes, and responses that match their schemas."""
 
 import json
 from copy import deepcopy
@@ -59,14 +59,14 @@ def check(operation, answer):
 
 
 def test_the_file_is_what_the_code_generates(tmp_path):
-    """`make openapi` writes it anew."""
+    """`make openapi` writes it."""
     file = tmp_path / "openapi.json"
     call_command("spectacular", format="openapi-json", file=str(file), validate=True, fail_on_warn=True)
     assert json.loads(file.read_text(encoding="utf-8")) == DOCUMENT, f"run `make openapi` and commit {FILE.name}"
 
 
 @pytest.mark.django_db
-def test_the_server_shows_the_same(client):
+def test_the_server_serves_the_same_document(client):
     assert client.get("/api/v1/schema").json() == DOCUMENT
 
 
@@ -79,7 +79,7 @@ def routes(patterns, prefix="/"):
             yield from routes(entry.url_patterns, path)
 
 
-def test_the_routes_are_those_of_the_document():
+def test_the_document_lists_exactly_the_routes():
     routed = set()
     for path, entry in routes(get_resolver().url_patterns):
         if path.startswith(f"{PREFIX}/"):
@@ -119,7 +119,9 @@ def test_every_operation_is_described_and_names_its_parameters():
     assert len({operation.described["operationId"] for operation in OPERATIONS}) == len(OPERATIONS)
     for operation in OPERATIONS:
         assert operation.described["summary"]
-        named = {one["name"] for one in operation.described.get("parameters", ()) if one["in"] == "path"}
+        named = {
+            parameter["name"] for parameter in operation.described.get("parameters", ()) if parameter["in"] == "path"
+        }
         assert named == set(operation.ids)
 
 
@@ -148,14 +150,14 @@ LATER = [
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
 @pytest.mark.parametrize("path", LATER)
-def test_what_comes_later_is_not_there(world, path, method):
+def test_planned_paths_are_404(world, path, method):
     answer = world.api.call(method, path)
     assert answer.status_code == 404
     assert answer["Content-Type"] == PROBLEM
     assert PREFIX + path not in DOCUMENT["paths"]
 
 
-def test_what_comes_later_below_an_object_is_not_there(world):
+def test_planned_paths_below_an_object_are_404(world):
     grader, task = world.ids["grader_id"], world.ids["task_id"]
     for method, path in (
         ("GET", f"/graders/{grader}/calibration"),
@@ -174,12 +176,12 @@ def test_a_slash_at_the_end_is_another_address(world):
 # --- the answers ----------------------------------------------------------------------------------------------------
 
 
-def test_there_is_a_right_request_for_every_operation_and_for_no_other():
+def test_there_is_a_valid_request_for_every_operation_and_no_other():
     assert CALLS.keys() == {operation.name for operation in OPERATIONS}
 
 
 @every_operation
-def test_every_documented_answer_is_given_and_keeps_to_its_schema(world, operation):
+def test_every_documented_response_occurs_and_matches_its_schema(world, operation):
     statuses = set()
     for call in CALLS[operation.name]:
         url, headers = call.url(operation, world), call.headers(world)
@@ -187,7 +189,7 @@ def test_every_documented_answer_is_given_and_keeps_to_its_schema(world, operati
         if operation.has_body and body is not None:
             (described,) = operation.described["requestBody"]["content"].values()
             assert faults(body, described["schema"]) == []
-        if call.known:
+        if call.with_etag:
             headers["if_none_match"] = world.api.call(operation.method, url)["ETag"]
         for _ in range(call.repeat):
             answer = world.api.call(operation.method, url, body, **headers)
@@ -202,7 +204,7 @@ def _successes(operation):
 
 
 @every_operation
-def test_a_refusal_keeps_to_the_schema_of_problems(world, operation):
+def test_a_refusal_matches_the_schema_of_problems(world, operation):
     answer = world.api.call(operation.method, operation.url(world.ids) + "?no-such-parameter=1")
     assert answer.status_code == 400
     assert answer["Content-Type"] == PROBLEM
@@ -211,7 +213,7 @@ def test_a_refusal_keeps_to_the_schema_of_problems(world, operation):
 
 
 @every_operation
-def test_what_can_not_be_accepted_is_a_documented_refusal(world, operation):
+def test_an_unacceptable_media_type_is_a_documented_refusal(world, operation):
     answer = world.api.call(operation.method, operation.url(world.ids), accept="application/xml")
     if operation.path in ("/schema", "/docs"):
         assert answer.status_code == 200  # whatever a browser asks for
@@ -223,7 +225,7 @@ def test_what_can_not_be_accepted_is_a_documented_refusal(world, operation):
 def test_not_ready_is_a_documented_answer(world, monkeypatch):
     failed = probes.Readiness("failed", [])
     monkeypatch.setattr(probes, "readiness", lambda: failed)
-    (operation,) = (one for one in OPERATIONS if one.name == "GET /ready")
+    (operation,) = (operation for operation in OPERATIONS if operation.name == "GET /ready")
     answer = world.api.get("/ready")
     assert answer.status_code == 503
     check(operation, answer)
@@ -231,7 +233,7 @@ def test_not_ready_is_a_documented_answer(world, monkeypatch):
 
 def test_not_moving_is_a_documented_answer(world):
     Pulse.objects.create(name="sweep", at=timezone.now() - timedelta(hours=1))
-    (operation,) = (one for one in OPERATIONS if one.name == "GET /moving")
+    (operation,) = (operation for operation in OPERATIONS if operation.name == "GET /moving")
     answer = world.api.get("/moving")
     assert answer.status_code == 503
     check(operation, answer)
@@ -262,15 +264,16 @@ def shown_once():
 
 
 @pytest.mark.parametrize(
-    ("name", "schema", "members"), [*shown_once()], ids=lambda given: given if isinstance(given, str) else ""
+    ("name", "schema", "members"), [*shown_once()], ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_a_secret_may_be_null_since_a_repeated_answer_lacks_it(name, schema, members):
+def test_a_secret_may_be_null_because_a_repeated_response_omits_it(name, schema, members):
     for member in members:
         within = schema
         for step in member.split("."):
             within = within["properties"][step]
             options = within.get("anyOf", [within])
             within = next(
-                (COMPONENTS["schemas"][one["$ref"].rpartition("/")[2]] for one in options if "$ref" in one), within
+                (COMPONENTS["schemas"][option["$ref"].rpartition("/")[2]] for option in options if "$ref" in option),
+                within,
             )
         assert faults(None, within) == [], f"{member} of {name}"

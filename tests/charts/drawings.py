@@ -19,7 +19,7 @@ def classed(svg, name, tag=None):
     return [e for e in svg.iter(tag) if name in e.get("class", "").split()]
 
 
-def said(svg):
+def titles(svg):
     """All titles within."""
     return [e.text for e in svg.iter("title")]
 

@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, seriali
 
 @pytest.fixture
 def visit(live_server, chromium_path):
-    """`visit(query, size, scheme)`: the page of scores; `.said` tells of errors and of breaches of the policy."""
+    """`visit(query, size, scheme)`: the page of scores; `.console_errors` has errors and breaches of the policy."""
     with override_settings(ROOT_URLCONF=__name__), sync_playwright() as playwright:
         browser = launched(playwright, chromium_path)
 
@@ -52,7 +52,7 @@ def drawn(page):
     return page.locator("svg.chart-brush:visible")
 
 
-def at(page, share):
+def point(page, share):
     """Where on the screen a score lies, in the middle of the plot's height."""
     return page.evaluate(
         """share => {
@@ -67,10 +67,10 @@ def at(page, share):
 
 
 def drag(page, start, end):
-    page.mouse.move(*at(page, start))
+    page.mouse.move(*point(page, start))
     page.mouse.down()
-    page.mouse.move(*at(page, (start + end) / 2))
-    page.mouse.move(*at(page, end))
+    page.mouse.move(*point(page, (start + end) / 2))
+    page.mouse.move(*point(page, end))
     page.mouse.up()
 
 
@@ -84,7 +84,7 @@ def test_a_drag_submits_the_buckets_that_it_touched(visit):
         drag(page, 0.32, 0.73)
     assert values(page) == ("0.3", "0.75")
     assert "Chosen: 0.3 to 0.75." in page.locator(".chart-summary").first.inner_text()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_a_drag_to_the_left_is_the_same_range(visit):
@@ -96,7 +96,7 @@ def test_a_drag_to_the_left_is_the_same_range(visit):
 def test_a_click_follows_the_link_of_its_bucket(visit):
     page = visit()
     with page.expect_navigation(url="**score-min=0.5&score-max=0.55"):
-        page.mouse.click(*at(page, 0.52))
+        page.mouse.click(*point(page, 0.52))
 
 
 def test_a_handle_moves_its_end_only(visit):
@@ -105,7 +105,7 @@ def test_a_handle_moves_its_end_only(visit):
         drag(page, 0.75, 0.9)
 
 
-def test_both_inputs_are_told_of_the_change(visit):
+def test_both_inputs_get_the_change(visit):
     page = visit()
     page.evaluate(
         """() => {
@@ -133,7 +133,7 @@ def test_the_arrow_keys_move_the_ends_and_with_shift_the_range(visit):
     page.wait_for_url("**score-min=0.3&score-max=0.75")
 
 
-def test_escape_gives_the_whole_range_back(visit):
+def test_escape_restores_the_whole_range(visit):
     page = visit("?score-min=0.3&score-max=0.75")
     drawn(page).get_by_role("slider", name="Lowest").focus()
     page.keyboard.press("Escape")
@@ -158,13 +158,13 @@ def test_a_finger_draws_sideways_and_scrolls_upwards(visit):
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     with page.expect_navigation(url="**score-min=0.3&score-max=0.75"):
-        send("touchStart", at(page, 0.32))
+        send("touchStart", point(page, 0.32))
         for share in (0.4, 0.5, 0.6, 0.73):
-            send("touchMove", at(page, share))
+            send("touchMove", point(page, share))
         send("touchEnd")
 
 
-def test_wiring_twice_does_no_harm(visit):
+def test_wiring_twice_is_safe(visit):
     page = visit()
     page.evaluate("import('/static/js/brush.js').then((brush) => brush.attach())")
     assert drawn(page).get_by_role("slider").count() == 2
@@ -190,7 +190,7 @@ def test_a_hostile_label_runs_nothing_and_breaks_no_page(visit):
     for size in (PHONE, DESK):
         for scheme in SCHEMES:
             page = visit(size=size, scheme=scheme)
-            assert (page.title(), page.said, page.failed) == ("Scores", [], [])
+            assert (page.title(), page.console_errors, page.failed_urls) == ("Scores", [], [])
             page.locator("details").last.locator("summary").click()
             assert too_wide(page) <= 0, (size, scheme)
 

@@ -8,7 +8,7 @@ from django.template import Context, Template
 
 from autotune.charts import Bar, Interval, Series, bars, columns, distributions, histogram, intervals, lines, sparkline
 from autotune.charts.svg import cut, isolated
-from tests.charts.drawings import HOSTILE, Page, drawings, said, words
+from tests.charts.drawings import HOSTILE, Page, drawings, titles, words
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL = SINCE + timedelta(days=1)
@@ -74,7 +74,7 @@ def test_a_long_label_is_cut_in_the_drawing_and_whole_in_its_title(kind):
     for svg in drawings(KINDS[kind](name)):
         assert all(len(text) < 100 for text in words(svg))
     if kind != "columns":  # its names stand in the legend
-        assert name in [title for svg in drawings(KINDS[kind](name)) for title in said(svg)[1:]]
+        assert name in [title for svg in drawings(KINDS[kind](name)) for title in titles(svg)[1:]]
 
 
 @every_kind
@@ -88,7 +88,7 @@ def test_the_output_needs_no_inline_style_or_script(kind):
 
 
 @every_kind
-def test_nothing_is_drawn_outside_of_numbers(kind):
+def test_drawings_contain_only_finite_numbers(kind):
     assert not re.search(r"nan|inf\b|None", KINDS[kind]("a").svg)
 
 
@@ -99,7 +99,7 @@ def test_empty_data_is_a_sentence_without_a_table():
     assert "<svg" not in page
 
 
-def test_the_broad_charts_have_a_drawing_more():
+def test_wide_charts_have_a_second_drawing():
     assert [svg.get("viewBox").split()[2] for svg in drawings(KINDS["lines"]("a"))] == ["360", "560", "960"]
     assert [svg.get("viewBox").split()[2] for svg in drawings(KINDS["bars"]("a"))] == ["360", "560"]
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 
 from autotune.charts import Bar, Interval, bars, distributions, histogram, intervals, spark_label, sparkline, strip
-from tests.charts.drawings import classed, drawings, said, words
+from tests.charts.drawings import classed, drawings, titles, words
 
 COUNTS = [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]
 
@@ -40,7 +40,7 @@ def test_the_table_of_a_histogram_has_its_edges_and_counts():
     )
 
 
-def test_each_bucket_leads_to_its_filter_without_javascript():
+def test_each_bucket_links_to_its_filter_without_javascript():
     svg = drawings(histogram("Scores", COUNTS, links=links()))[0]
     assert [a.get("href") for a in svg.iter("a")] == links()
     assert svg.get("role") == "group"  # the links of an image could not be reached
@@ -50,7 +50,7 @@ def test_each_bucket_leads_to_its_filter_without_javascript():
 @pytest.mark.parametrize(
     "href", ["javascript:alert(1)", "//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", ""]
 )
-def test_a_chart_leads_nowhere_else(href):
+def test_a_chart_has_no_other_links(href):
     with pytest.raises(ValueError):
         histogram("Scores", [1], links=[href or "data:,"])
     with pytest.raises(ValueError):
@@ -59,7 +59,7 @@ def test_a_chart_leads_nowhere_else(href):
         intervals("Models", [Interval("x", 0.5, 0.4, 0.6, 1, href=href or "data:,")])
 
 
-def test_what_is_not_chosen_is_faint():
+def test_buckets_outside_the_range_are_faint():
     svg = drawings(histogram("Scores", COUNTS, chosen=(0.3, 0.5)))[0]
     assert len(classed(svg, "chart-bar")) - len(classed(svg, "chart-outside")) == 2
     assert len(classed(svg, "chart-range")) == 1
@@ -77,7 +77,7 @@ def test_the_brush_names_its_inputs_and_the_range():
     [([1, -1], {}), ([float("nan")], {}), ([1], {"low": 1, "high": 1}), ([1, 2], {"links": ["?"]}),
      ([1], {"chosen": (0.6, 0.4)}), ([1], {"chosen": (float("nan"), 1)}), ([1] * 101, {})],
 )  # fmt: skip
-def test_what_is_no_histogram_is_refused(counts, more):
+def test_invalid_histograms_are_refused(counts, more):
     with pytest.raises(ValueError):
         histogram("Scores", counts, **more)
 
@@ -102,7 +102,7 @@ def test_bars_are_as_long_as_their_values_on_one_scale():
         assert half == pytest.approx(long / 2, abs=0.1)
 
 
-def test_a_bar_of_a_total_stands_on_the_ground_of_it():
+def test_a_bar_with_a_total_is_drawn_over_the_total():
     svg = drawings(bars("Dimensions", [Bar("Style", 0.4, total=1, note="weight 0.3")]))[0]
     (track,), (mark,) = classed(svg, "chart-track"), classed(svg, "chart-fill")
     assert float(mark.get("width")) == pytest.approx(0.4 * float(track.get("width")), abs=0.1)
@@ -140,7 +140,7 @@ def test_a_mean_lies_within_its_whisker():
         assert (middle - left) / (right - left) == pytest.approx(3 / 7, abs=0.01)
 
 
-def test_the_axis_is_whole_unless_all_lie_close_and_then_it_is_said():
+def test_the_axis_is_whole_unless_all_values_are_close_which_the_chart_states():
     whole = intervals("Models", [Interval("a", 0.5, 0.2, 0.9, 10)])
     assert words(drawings(whole)[0], "chart-tick") == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
     assert "axis" not in whole.summary
@@ -157,7 +157,7 @@ def test_the_table_of_intervals_holds_the_same_figures():
     assert intervals("M", [Interval("a", 0.5, 0.25, 0.75, 1204)]).table.rows == [("a", "0.5", "0.25", "0.75", "1,204")]
 
 
-def test_an_interval_of_no_breadth_is_drawn():
+def test_an_interval_of_zero_width_is_drawn():
     assert drawings(intervals("M", [Interval("a", 1, 1, 1, 1)]))[0] is not None
     assert drawings(intervals("M", [Interval("a", 0, 0, 0, 1)]))[0] is not None
 
@@ -207,8 +207,8 @@ def test_a_thinned_sparkline_keeps_its_spike():
     assert {"3", "21"} == {point.split()[1] for point in re.split("[ML]", path)[1:]}
 
 
-def test_titles_say_what_is_pointed_at():
-    assert "0.5 to 1: 3 scores" in said(drawings(histogram("S", [1, 3]))[0])
+def test_titles_describe_the_element_under_the_pointer():
+    assert "0.5 to 1: 3 scores" in titles(drawings(histogram("S", [1, 3]))[0])
 
 
 def test_a_strip_has_a_bar_for_each_outcome_and_a_failed_one_is_taller():

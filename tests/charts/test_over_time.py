@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from autotune.charts import Series, columns, lines
-from tests.charts.drawings import classed, drawings, said, words
+from tests.charts.drawings import classed, drawings, titles, words
 
 SINCE = datetime(2026, 11, 21, tzinfo=UTC)
 UNTIL = SINCE + timedelta(days=7)
@@ -38,7 +38,7 @@ def test_a_single_point_between_gaps_is_a_dot():
     assert len(classed(svg, "chart-dot")) == 1
 
 
-def test_one_point_alone_is_a_dot():
+def test_a_single_point_is_a_dot():
     svg = drawings(drawn(hourly(0.5)))[0]
     assert (len(classed(svg, "chart-dot")), paths(svg)) == (1, [])
 
@@ -51,7 +51,7 @@ def test_a_line_rises_with_its_values_and_stays_in_the_drawing():
         assert all(0 <= x <= width and 0 <= y <= height for x, y in points)
 
 
-def test_what_is_not_known_anywhere_is_said_in_place_of_a_drawing():
+def test_without_any_value_a_sentence_replaces_the_drawing():
     for points in ([], hourly(None, None)):
         chart = drawn(points, empty="No scores in this time.")
         assert (chart.svg, chart.summary, chart.table.rows) == ("", "No scores in this time.", [])
@@ -64,7 +64,7 @@ def test_equal_zero_negative_tiny_and_huge_values_are_drawn(values):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_is_refused(value):
+def test_values_that_are_not_finite_are_refused(value):
     with pytest.raises(ValueError):
         drawn(hourly(0.5, value))
     with pytest.raises(ValueError):
@@ -83,7 +83,7 @@ def test_a_seventh_series_is_refused():
         drawn(*[hourly(1)] * 7)
 
 
-def test_the_table_holds_the_same_figures_and_says_where_there_are_none():
+def test_the_table_has_the_same_figures_and_marks_gaps():
     chart = drawn(hourly(0.5, None), hourly(1, 1_234_567))
     assert chart.table.headers == ("Time (UTC)", "s0", "s1")
     assert chart.table.rows == [("2026-11-21 00:00", "0.5", "1"), ("2026-11-21 01:00", "–", "1,234,567")]
@@ -94,7 +94,7 @@ def test_points_outside_the_time_are_left_out_and_any_order_is_right():
     assert [row[1] for row in chart.table.rows] == ["0.1", "0.2"]
 
 
-def test_of_ten_thousand_points_few_are_drawn_and_no_spike_is_lost():
+def test_ten_thousand_points_are_thinned_without_losing_a_spike():
     step = (UNTIL - SINCE) / 10_000
     values = [0.5] * 10_000
     values[4321], values[8765] = 99.0, -7.0
@@ -120,16 +120,16 @@ def test_several_lines_are_named_beside_their_ends_and_on_a_phone_in_a_legend():
     assert min(b - a for a, b in pairwise(heights)) >= 16
 
 
-def test_the_summary_says_the_last_value_and_the_range():
+def test_the_summary_states_the_last_value_and_the_range():
     chart = drawn(hourly(0.4, 0.9, 0.72), unit="ms")
     assert chart.summary == "Latest 0.72\u00a0ms at 2026-11-21 02:00 UTC; between 0.4 and 0.9\u00a0ms in this time."
 
 
-def test_a_point_says_its_value_when_pointed_at():
-    assert any("0.75" in title for title in said(drawings(drawn(hourly(0.75, 0.5)))[0]))
+def test_a_point_shows_its_value_under_the_pointer():
+    assert any("0.75" in title for title in titles(drawings(drawn(hourly(0.75, 0.5)))[0]))
 
 
-def test_four_hundred_points_are_drawn_in_a_moment():
+def test_four_hundred_points_are_drawn_quickly():
     points = [(SINCE + place * (UNTIL - SINCE) / 400, place % 7 / 7) for place in range(400)]
     took = []
     for _ in range(15):
@@ -148,14 +148,14 @@ def stacked(*stacks, **more):
     )
 
 
-def test_the_pieces_of_a_column_stand_on_each_other():
+def test_the_parts_of_a_column_are_stacked():
     svg = drawings(stacked((30, 10)))[0]
     scored, failed = classed(svg, "chart-fill")
     assert float(failed.get("y")) + float(failed.get("height")) == pytest.approx(float(scored.get("y")), abs=0.11)
     assert float(scored.get("height")) == pytest.approx(3 * float(failed.get("height")), abs=0.5)
 
 
-def test_columns_have_the_breadth_of_their_time():
+def test_the_width_of_columns_matches_their_time():
     svg = drawings(stacked((1, 0), (2, 0), (3, 0)))[0]
     rects = classed(svg, "chart-fill")
     distances = {round(float(b.get("x")) - float(a.get("x")), 0) for a, b in pairwise(rects)}
@@ -170,7 +170,7 @@ def test_the_table_of_columns_and_their_summary_hold_the_same_figures():
     assert "most at 2026-11-21 00:00 UTC: 1,203" in chart.summary
 
 
-def test_very_many_columns_are_summed_and_no_count_is_lost():
+def test_many_columns_are_merged_without_losing_counts():
     chart = stacked(*[(1, 2)] * 10_000)
     assert len(chart.table.rows) <= 400
     assert sum(int(row[1]) for row in chart.table.rows) == 10_000

@@ -42,7 +42,7 @@ def test_between_two_counts_there_is_no_tick():
     assert nice_ticks(0, 2, 4, whole=True) == [0, 1, 2]
 
 
-def test_an_axis_with_given_ends_has_no_tick_outside():
+def test_an_axis_with_fixed_ends_has_no_tick_outside():
     assert inner_ticks(0.05, 0.95, 5) == pytest.approx([0.2, 0.4, 0.6, 0.8])
 
 
@@ -58,7 +58,7 @@ def test_an_axis_with_given_ends_has_no_tick_outside():
         (timedelta(days=3650), ["2030", "2035"]),
     ],
 )
-def test_moments_are_round_and_named_as_shortly_as_tells_them_apart(span, labels):
+def test_times_are_round_and_labelled_as_briefly_as_possible(span, labels):
     ticks = time_ticks(NOON, NOON + span, 4)
     assert time_labels(ticks) == labels
     assert all(NOON <= tick <= NOON + span for tick in ticks)
@@ -74,7 +74,7 @@ def test_moments_are_written_in_utc():
 
 
 @pytest.mark.parametrize(
-    ("value", "drawn", "told"),
+    ("value", "drawn", "in_table"),
     [
         (0, "0", "0"), (0.72, "0.72", "0.72"), (1 / 3, "0.333", "0.333333"), (0.0003, "0.0003", "0.0003"),
         (1204, "1,204", "1,204"), (12_345, "12.3\u00a0k", "12,345"), (1_234_567, "1.2\u00a0M", "1,234,567"),
@@ -82,8 +82,8 @@ def test_moments_are_written_in_utc():
         (3e-9, "3e-09", "3e-09"),
     ],
 )  # fmt: skip
-def test_a_number_is_short_in_a_drawing_and_exact_in_a_table(value, drawn, told):
-    assert (short(value), exact(value)) == (drawn, told)
+def test_a_number_is_short_in_a_drawing_and_exact_in_a_table(value, drawn, in_table):
+    assert (short(value), exact(value)) == (drawn, in_table)
 
 
 def test_numbers_below_each_other_have_the_same_decimals():
@@ -96,7 +96,7 @@ def test_labels_of_ticks_have_the_same_decimals_and_magnitude():
     assert tick_labels([0, 500_000, 1_000_000]) == ["0", "0.5\u00a0M", "1\u00a0M"]
 
 
-def test_a_scale_is_straight_and_bears_a_single_value():
+def test_a_scale_is_linear_and_accepts_a_single_value():
     assert AxisScale(0, 10, 100, 0)(2.5) == 75
     assert AxisScale(3, 3, 0, 100)(3) == 50
 

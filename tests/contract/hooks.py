@@ -1,4 +1,4 @@
-"""What schemathesis is told beside the document: ids that exist, so that most requests get past the look-up."""
+"""Ids of existing objects for schemathesis, so that most requests get past the lookup."""
 
 import json
 import os
@@ -19,18 +19,18 @@ def map_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def map_body(context, body):
-    """The ids in a body become those of objects that exist, wherever they stand."""
-    return known(body)
+    """Replace the ids anywhere in a body by those of existing objects."""
+    return with_existing_ids(body)
 
 
-def known(value):
+def with_existing_ids(value):
     if isinstance(value, list):
-        return [known(one) for one in value]
+        return [with_existing_ids(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: IDS[MEMBERS[name]] if name in MEMBERS and isinstance(one, str) else known(one)
-        for name, one in value.items()
+        name: IDS[MEMBERS[name]] if name in MEMBERS and isinstance(item, str) else with_existing_ids(item)
+        for name, item in value.items()
     }
 
 

@@ -34,18 +34,18 @@ def arguments():
     parser.add_argument("--role", action="append", help="these roles alone")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--schemathesis", default=str(ROOT / ".venv-contract/bin/schemathesis"))
-    given = parser.parse_args()
-    given.schemathesis = str(Path(given.schemathesis).absolute())  # it is run from another folder
-    given.examples = given.examples or (2 if given.short else 50)
-    return given
+    options = parser.parse_args()
+    options.schemathesis = str(Path(options.schemathesis).absolute())  # it is run from another folder
+    options.examples = options.examples or (2 if options.short else 50)
+    return options
 
 
-def ask(role, world, *, url, given):
+def ask(role, world, *, url, options):
     """(role, exit status, what schemathesis printed) of one caller's run."""
     command = [
-        given.schemathesis, "run", f"{url}/api/v1/schema", "--url", url, "--checks", CHECKS,
-        "--phases", "examples,coverage,fuzzing" if not given.short else "examples,fuzzing",
-        "--max-examples", str(given.examples), "--seed", str(given.seed),
+        options.schemathesis, "run", f"{url}/api/v1/schema", "--url", url, "--checks", CHECKS,
+        "--phases", "examples,coverage,fuzzing" if not options.short else "examples,fuzzing",
+        "--max-examples", str(options.examples), "--seed", str(options.seed),
         "--continue-on-failure", "--no-color", "--request-timeout", "60", "--suppress-health-check", "all",
         "--exclude-path-regex", "/schema$|/docs$", "--generation-deterministic",
     ]  # fmt: skip
@@ -73,28 +73,30 @@ def served():
         with own_environment(data) as base, Supervisor(data / "logs") as tree:
             base["AUTOTUNE_KEY_RATE_PER_MINUTE"] = "0"
             env = launch.environment(base, port=free_port(), data=data, grader_ports=[grader.port])
-            made = subprocess.run(
+            setup = subprocess.run(
                 [sys.executable, "-m", "tests.contract.world", grader.url],
                 env=env, cwd=ROOT, capture_output=True, text=True, check=False,
             )  # fmt: skip
-            if made.returncode:
-                sys.exit(made.stderr)
+            if setup.returncode:
+                sys.exit(setup.stderr)
             for process in launch.server_processes(env):
                 if process.name != "beat":  # without a worker, `/moving` would rightly answer 503
                     tree.start(process)
             for path in (launch.READY_PATH, "/api/v1/moving"):
                 tree.wait_for(lambda path=path: answers(int(env["PORT"]), path), f"{path} to answer 200", 90)
-            yield f"http://127.0.0.1:{env['PORT']}", json.loads(made.stdout.splitlines()[-1]), tree.log_of("web")
+            yield f"http://127.0.0.1:{env['PORT']}", json.loads(setup.stdout.splitlines()[-1]), tree.log_of("web")
 
 
 def main():
-    given = arguments()
+    options = arguments()
     began, failed = time.monotonic(), []
     with served() as (url, worlds, log):
         callers = {**worlds, NOBODY: {"ids": worlds["admin"]["ids"]}}
-        chosen = {role: world for role, world in callers.items() if not given.role or role in given.role}
+        chosen = {role: world for role, world in callers.items() if not options.role or role in options.role}
         with ThreadPoolExecutor(2) as pool:
-            for role, status, printed in pool.map(lambda one: ask(*one, url=url, given=given), chosen.items()):
+            for role, status, printed in pool.map(
+                lambda caller: ask(*caller, url=url, options=options), chosen.items()
+            ):
                 print(f"== {role}: {'passed' if status == 0 else 'FAILED'} ({time.monotonic() - began:.0f} s)")
                 if status:
                     failed.append(role)

@@ -19,19 +19,19 @@ def worlds(grader_url):
 
     options["location"] = location  # where the server looks
     operating = OrganizationFactory(operating=True)
-    made = {}
+    callers = {}
     for role in ("admin", "organization_admin", "training_operator", "grader_owner", "reviewer", "collector"):
         key = ApiKeyFactory(role=role, organization=operating if role == "admin" else OrganizationFactory())
         world = world_of(key, grader_url)
         own(world, key.user)
-        made[role] = {"key": key.text, "ids": {name: value for name, value in world.ids.items() if name != "token"}}
-    return made
+        callers[role] = {"key": key.text, "ids": {name: value for name, value in world.ids.items() if name != "token"}}
+    return callers
 
 
 def own(world, user):
-    """What a role may do to its own alone must be the caller's own; and the event has its delivery already."""
-    for one in (world.grader, world.spare_grader, world.task, world.delivery.webhook):
-        type(one).objects.filter(pk=one.pk).update(created_by=user)
+    """Make the caller the creator of what a role may change only if it is its own; and mark the event as fanned out."""
+    for row in (world.grader, world.spare_grader, world.task, world.delivery.webhook):
+        type(row).objects.filter(pk=row.pk).update(created_by=user)
     event = world.delivery.event
     type(event).objects.filter(pk=event.pk).update(fanned_out_at=event.created_at)
 

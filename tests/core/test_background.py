@@ -51,7 +51,7 @@ def test_the_first_pass_waits_for_its_time(start):
     until(lambda: passes)
 
 
-def test_a_step_that_returns_nothing_sleeps_until_it_is_woken(start):
+def test_a_step_without_a_delay_sleeps_until_it_is_woken(start):
     passes = []
     loop = start(lambda: passes.append(1))
     until(lambda: len(passes) == 1)
@@ -95,7 +95,7 @@ def test_starting_twice_starts_one_thread(start):
     assert [thread.name for thread in threading.enumerate()].count("test-loop-once") == 1
 
 
-def test_a_pass_that_fails_is_not_the_last(start, caplog):
+def test_a_failed_pass_is_followed_by_the_next(start, caplog):
     faults, passes = [ZeroDivisionError("once"), OperationalError("away")], []
 
     def step():
@@ -116,7 +116,7 @@ def test_stopping_ends_a_wait_at_once(start):
     until(lambda: not loop.is_running, seconds=5)
 
 
-def test_stopping_lets_the_present_pass_end(start):
+def test_stopping_lets_the_current_pass_finish(start):
     is_inside, may_end, ended = threading.Event(), threading.Event(), []
 
     def step():
@@ -236,6 +236,6 @@ def test_an_outage_is_one_line_without_a_traceback(caplog):
     assert record.getMessage() == "the work: the database is away: connection refused"
 
 
-def test_an_end_of_the_process_is_no_error_of_the_work():
+def test_the_end_of_the_process_is_not_logged_as_an_error():
     with pytest.raises(SystemExit):
         fail(SystemExit(3))

@@ -72,7 +72,7 @@ def raw(model):
         return [[bytes(v) if isinstance(v, memoryview) else v for v in row] for row in cursor.fetchall()]
 
 
-def test_the_order_of_names_is_free(every_kind):
+def test_columns_may_be_named_in_any_order(every_kind):
     bulk.insert(every_kind, ["text", "label", "id"], [("t", "l", uuid.UUID(int=7))])
     assert every_kind.objects.values_list("id", "label", "text").get() == (uuid.UUID(int=7), "l", "t")
 
@@ -93,22 +93,22 @@ def test_a_row_with_foreign_keys_and_ciphertext_reads_as_one_of_the_orm():
     values = {**Completion.objects.values(*names).get(), "id": pk, "prompt": prompt, "response": None}
     values |= {"metadata": None, "messages": None}
     bulk.insert(Completion, names, [[values[name] for name in names]])
-    made = Completion.objects.get(pk=pk)
-    assert (made.prompt, made.response, made.task_id) == ("in bulk", None, like.task_id)
-    assert made.created_at == Completion.objects.get(pk=like.pk).created_at
+    completion = Completion.objects.get(pk=pk)
+    assert (completion.prompt, completion.response, completion.task_id) == ("in bulk", None, like.task_id)
+    assert completion.created_at == Completion.objects.get(pk=like.pk).created_at
 
 
 @pytest.mark.django_db
-def test_a_breach_of_a_constraint_is_djangos_own_error_and_inserts_nothing():
-    one = OrganizationFactory()
-    rows = [(ids.new(), "fresh", False, False, AT), (ids.new(), one.name, False, False, AT)]
+def test_a_constraint_violation_raises_the_error_of_django_and_inserts_nothing():
+    organization = OrganizationFactory()
+    rows = [(ids.new(), "fresh", False, False, AT), (ids.new(), organization.name, False, False, AT)]
     with pytest.raises(IntegrityError), transaction.atomic():
         bulk.insert(Organization, ["id", "name", "operating", "suspended", "created_at"], rows)
-    assert Organization.objects.get() == one
+    assert Organization.objects.get() == organization
 
 
 @pytest.mark.django_db
-def test_a_column_that_may_not_be_null_is_djangos_own_error():
+def test_a_null_in_a_required_column_raises_the_error_of_django():
     task = TaskFactory()
     with pytest.raises(IntegrityError), transaction.atomic():
         bulk.insert(Completion, ["id", "task_id"], [(ids.new(), task.pk)])

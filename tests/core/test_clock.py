@@ -39,7 +39,7 @@ def test_a_date_is_inclusive_as_an_end_and_a_date_time_exclusive(text, start, en
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("end", [False, True])
-def test_what_is_no_date_is_refused(text, end):
+def test_an_invalid_date_is_refused(text, end):
     with pytest.raises(ValueError):
         clock.parse_filter(text, end=end)
 
@@ -72,13 +72,13 @@ def test_wire_times_are_utc_with_milliseconds_cut_off():
 
 
 @pytest.mark.django_db
-def test_the_databases_clock_is_at_hand_in_a_query_and_by_itself():
+def test_the_database_clock_is_available_in_a_query_and_separately():
     OrganizationFactory()
     before = clock.database_now()
-    told = Organization.objects.annotate(now=clock.DatabaseNow()).values_list("now", flat=True).get()
+    query_time = Organization.objects.annotate(now=clock.DatabaseNow()).values_list("now", flat=True).get()
     after = clock.database_now()
-    assert before - timedelta(milliseconds=1) <= told <= after  # SQLite tells whole milliseconds
-    assert told.utcoffset() == timedelta(0)
+    assert before - timedelta(milliseconds=1) <= query_time <= after  # SQLite tells whole milliseconds
+    assert query_time.utcoffset() == timedelta(0)
 
 
 @pytest.mark.django_db

@@ -53,7 +53,7 @@ def test_a_number_that_is_not_finite_is_an_error(number):
 
 
 @pytest.mark.parametrize("value", [{1: 2}, {"a": {1, 2}}, b"x", {"a": object()}])
-def test_what_has_no_json_form_is_an_error(value):
+def test_a_value_without_json_form_is_an_error(value):
     with pytest.raises(TypeError):
         ecmajson.dumps(value)
 
@@ -93,7 +93,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_is_written_reads_back_as_the_same_value_and_is_stable(value):
+def test_written_values_are_read_back_equal_and_stable(value):
     written = ecmajson.dumps(value)
     back = json.loads(written, parse_int=float)  # as ECMAScript reads it
     assert back == value

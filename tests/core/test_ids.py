@@ -20,12 +20,12 @@ def test_an_id_is_what_another_implementation_writes(value):
 
 
 @given(UUIDS, st.sampled_from(["org", "comp", "llmbatch"]))
-def test_an_id_is_read_back_as_it_was(value, kind):
+def test_an_encoded_id_decodes_to_the_same_uuid(value, kind):
     assert ids.decode(kind, ids.encode(kind, value)) == value
 
 
 @given(st.text())
-def test_no_text_does_anything_but_be_refused_or_name_one_uuid(text):
+def test_any_text_is_refused_or_names_one_uuid(text):
     try:
         value = ids.decode("task", text)
     except ValueError:
@@ -66,18 +66,18 @@ def test_a_malformed_id_is_refused(text):
 
 
 @pytest.mark.parametrize("text", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_malformed_id_on_a_path_leads_nowhere(text):
+def test_a_malformed_id_on_a_path_matches_no_route(text):
     with pytest.raises(Resolver404):
         resolve(f"/api/v1/tasks/{text}/versions")
 
 
-def test_a_path_gives_the_uuid():
+def test_a_path_converter_returns_the_uuid():
     assert resolve(f"/api/v1/tasks/{GOOD}/versions").kwargs == {"task_id": ids.decode("task", GOOD)}
 
 
-def test_ids_made_later_sort_later():
-    made = [ids.new() for _ in range(1000)]
-    assert made == sorted(made)
-    assert {value.version for value in made} == {7}
-    written = [ids.encode("run", value) for value in made]
+def test_later_ids_sort_later():
+    new_ids = [ids.new() for _ in range(1000)]
+    assert new_ids == sorted(new_ids)
+    assert {value.version for value in new_ids} == {7}
+    written = [ids.encode("run", value) for value in new_ids]
     assert written == sorted(written)

@@ -1,4 +1,4 @@
-"""Tokens that are part of an address do not reach the log, whoever quotes the address there."""
+"""Tokens that are part of an address never reach the log, whichever component logs the address."""
 
 import logging
 
@@ -32,13 +32,13 @@ def test_the_token_of_an_address_is_not_logged(path):
     assert record.getMessage() == line.replace("4f-TOKEN_0123", "[token]")
 
 
-def test_other_lines_are_left_as_they_are():
+def test_other_lines_stay_unchanged():
     record = logging.LogRecord("any", logging.INFO, "", 0, "/tasks/%s", ("task_1",), None)
     assert RedactionFilter().filter(record)
     assert (record.msg, record.args) == ("/tasks/%s", ("task_1",))
 
 
-def test_an_access_line_of_uvicorn_keeps_its_form():
+def test_an_access_line_of_uvicorn_keeps_its_format():
     args = ("127.0.0.1:5000", "POST", "/api/v1/rewards/openrlhf/4f-TOKEN_0123", "1.1", 200)
     record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, '%s - "%s %s HTTP/%s" %d', args, None)
     assert RedactionFilter().filter(record)

@@ -25,7 +25,7 @@ def empty():
         connected.execute(f"drop database {name} with (force)")
 
 
-def test_two_that_migrate_at_once_are_both_content(empty, tmp_path):
+def test_concurrent_migrations_both_succeed(empty, tmp_path):
     environment = os.environ | {"DATABASE_URL": empty, "AUTOTUNE_DATA_DIR": str(tmp_path)}
     running = [
         subprocess.Popen(
@@ -34,6 +34,6 @@ def test_two_that_migrate_at_once_are_both_content(empty, tmp_path):
         )
         for _ in range(2)
     ]  # fmt: skip
-    said = [process.communicate()[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0], said
-    assert sorted("No migrations to apply" in text for text in said) == [False, True]
+    outputs = [process.communicate()[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0], outputs
+    assert sorted("No migrations to apply" in text for text in outputs) == [False, True]

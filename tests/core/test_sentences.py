@@ -24,12 +24,12 @@ from autotune.core.pages.sentences import joined
         ((None, " "), ""),
     ],
 )
-def test_c21_a_full_stop_and_a_space_stand_between_sentences(parts, text):
+def test_c21_sentences_are_separated_by_a_full_stop_and_a_space(parts, text):
     assert joined(*parts) == text
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1)))
-def test_c21_no_word_is_lost_and_none_runs_into_the_next(parts):
+def test_c21_no_word_is_lost_or_joined_to_the_next(parts):
     text = joined(*parts)
     assert [part for part in parts if part not in text] == []
     assert len(re.findall(r"\S+", text)) == len(parts)

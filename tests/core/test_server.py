@@ -46,7 +46,7 @@ def wire(address):
 JSON = "Content-Type: application/json"
 
 
-def test_a_false_length_of_a_gigabyte_is_413_and_little_of_the_body_is_taken(address):
+def test_a_declared_gigabyte_is_413_and_little_of_the_body_is_read(address):
     host = urlsplit(address)
     with socket.create_connection((host.hostname, host.port), PATIENCE_S) as connection:
         head = f"POST /api/v1/tasks HTTP/1.1\r\nHost: localhost\r\n{JSON}\r\nContent-Length: 1000000000\r\n\r\n"
@@ -56,7 +56,7 @@ def test_a_false_length_of_a_gigabyte_is_413_and_little_of_the_body_is_taken(add
 
 
 def taken_before_the_end(connection):
-    """How many octets the server's side takes before it closes the connection."""
+    """How many bytes the server reads before it closes the connection."""
     sent = 0
     with suppress(ConnectionError):
         while sent < 64 * MIB:
@@ -134,7 +134,7 @@ def test_a_body_that_would_break_a_parser_is_400_and_leaves_the_workers_alive(wi
     assert wire("GET /api/v1/health HTTP/1.1")[0] == "200"
 
 
-def test_the_answer_tells_no_version_of_what_serves_it(wire):
+def test_responses_reveal_no_server_version(wire):
     _, answer = wire("GET /api/v1/health HTTP/1.1")
     server = next(line for line in answer.split("\r\n") if line.lower().startswith("server:"))
     assert not any(char.isdigit() for char in server)
@@ -152,7 +152,7 @@ def resident_mib(port):
     return total
 
 
-def test_c37_memory_of_large_bodies_is_given_back(wire, served):
+def test_c37_memory_of_large_bodies_is_released(wire, served):
     port = urlsplit(served[0]).port
     text = b'{"name":"' + b"x" * 30_000_000 + b'"}'
     lists = b'{"name":[' + b",".join([b'"item"'] * 1_000_000) + b"]}"

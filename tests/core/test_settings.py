@@ -30,10 +30,10 @@ def start(tmp_path):
 
     def run(*command, **environment):
         base = {"PATH": os.environ["PATH"], "AUTOTUNE_DATA_DIR": str(tmp_path / "data")}
-        found = subprocess.run(
+        process = subprocess.run(
             [sys.executable, *command], cwd=ROOT, env=base | environment, capture_output=True, text=True, timeout=60
         )
-        return found.returncode, found.stdout, found.stderr
+        return process.returncode, process.stdout, process.stderr
 
     return run
 
@@ -52,17 +52,17 @@ def read(start):
 
 
 def test_an_empty_environment_is_safe_and_embedded(read, tmp_path):
-    found = read(
+    values = read(
         "DEBUG", "ALLOWED_HOSTS", "PUBLIC_URL", "HTTPS", "PRODUCTION", "DATABASES", "CELERY_BROKER_URL", "PORT",
         "AUTOTUNE_TRUSTED_PROXIES", "AUTOTUNE_OUTBOUND_ALLOW_GRADERS", "SESSION_COOKIE_HTTPONLY",
     )  # fmt: skip
-    assert (found["DEBUG"], found["PRODUCTION"], found["HTTPS"], found["PORT"]) == (False, False, False, 8000)
-    assert set(found["ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
-    assert found["PUBLIC_URL"] == "http://localhost:8000"
-    assert found["DATABASES"]["default"]["NAME"] == str(tmp_path / "data/autotune.sqlite3")
-    assert found["CELERY_BROKER_URL"].startswith("autotune-files")
-    assert (found["AUTOTUNE_TRUSTED_PROXIES"], found["AUTOTUNE_OUTBOUND_ALLOW_GRADERS"]) == ([], [])
-    assert found["SESSION_COOKIE_HTTPONLY"] is True
+    assert (values["DEBUG"], values["PRODUCTION"], values["HTTPS"], values["PORT"]) == (False, False, False, 8000)
+    assert set(values["ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
+    assert values["PUBLIC_URL"] == "http://localhost:8000"
+    assert values["DATABASES"]["default"]["NAME"] == str(tmp_path / "data/autotune.sqlite3")
+    assert values["CELERY_BROKER_URL"].startswith("autotune-files")
+    assert (values["AUTOTUNE_TRUSTED_PROXIES"], values["AUTOTUNE_OUTBOUND_ALLOW_GRADERS"]) == ([], [])
+    assert values["SESSION_COOKIE_HTTPONLY"] is True
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_c20_the_former_name_serves_for_graders_and_identity_and_never_for_webho
     assert start("-c", show, **both)[1].split() == ["1", "1", "2"]
 
 
-def test_generated_secrets_are_for_the_owner_alone_and_stay(read, tmp_path):
+def test_generated_secrets_are_readable_only_by_the_owner_and_kept(read, tmp_path):
     first = read("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS")
     assert read("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS") == first
     assert len(first["SECRET_KEY"]) >= 50
@@ -128,7 +128,7 @@ def test_processes_that_start_together_agree_on_the_secrets(tmp_path):
 @pytest.mark.parametrize("name", ["SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS"])
 @pytest.mark.parametrize("value", [None, "", "   "])
 def test_the_production_form_does_not_start_without_its_secrets(start, tmp_path, name, value):
-    environment = {key: given for key, given in PRODUCTION.items() if key != name}
+    environment = {key: setting for key, setting in PRODUCTION.items() if key != name}
     if value is not None:
         environment[name] = value
     status, _, err = start(
@@ -140,8 +140,8 @@ def test_the_production_form_does_not_start_without_its_secrets(start, tmp_path,
     assert not list(tmp_path.glob("data/*key*"))
 
 
-def test_the_entry_points_of_the_processes_refuse_too(start):
-    lacking = {key: given for key, given in PRODUCTION.items() if key != "SECRET_KEY"}
+def test_the_entry_points_of_the_processes_refuse_missing_secrets_too(start):
+    lacking = {key: setting for key, setting in PRODUCTION.items() if key != "SECRET_KEY"}
     for command in (
         ["-c", "import autotune.wsgi"],
         ["-m", "celery", "--app", "autotune", "report"],
@@ -153,16 +153,16 @@ def test_the_entry_points_of_the_processes_refuse_too(start):
 
 
 def test_a_secret_may_come_from_a_file(read, tmp_path):
-    given = {}
+    environment = {}
     for name in ("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS", "DATABASE_URL", "REDIS_URL"):
         file = tmp_path / name
         file.write_text(PRODUCTION[name] + "\n")
-        given[f"{name}_FILE"] = str(file)
-    found = read("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS", "DATABASE_URL", "REDIS_URL", **given)
-    assert found == {name: PRODUCTION[name] for name in found}
+        environment[f"{name}_FILE"] = str(file)
+    values = read("SECRET_KEY", "AUTOTUNE_ENCRYPTION_KEYS", "DATABASE_URL", "REDIS_URL", **environment)
+    assert values == {name: PRODUCTION[name] for name in values}
 
 
-def test_a_file_of_a_secret_that_is_not_there_is_named(start):
+def test_a_missing_secret_file_is_named(start):
     status, _, err = start("-c", "import autotune.settings", SECRET_KEY_FILE="/nowhere/key")
     assert status != 0
     assert "ImproperlyConfigured: SECRET_KEY_FILE cannot be read" in err
@@ -179,29 +179,29 @@ def test_an_https_address_turns_the_tls_settings_on(read):
         "CSRF_TRUSTED_ORIGINS", "ALLOWED_HOSTS",
     )  # fmt: skip
     assert set(read(*names[:-1]).values()) == {None}
-    found = read(*names, AUTOTUNE_PUBLIC_URL="https://autotune.example.org/")
-    assert all(found.values())
-    assert found["CSRF_TRUSTED_ORIGINS"] == ["https://autotune.example.org"]
-    assert "autotune.example.org" in found["ALLOWED_HOSTS"]
+    values = read(*names, AUTOTUNE_PUBLIC_URL="https://autotune.example.org/")
+    assert all(values.values())
+    assert values["CSRF_TRUSTED_ORIGINS"] == ["https://autotune.example.org"]
+    assert "autotune.example.org" in values["ALLOWED_HOSTS"]
 
 
 @pytest.mark.parametrize(
     ("text", "debug"),
     [("true", True), ("1", True), ("On", True), ("false", False), ("0", False), ("nonsense", False), ("-1", False)],
 )
-def test_debug_is_off_unless_it_is_asked_for(read, text, debug):
+def test_debug_is_off_by_default(read, text, debug):
     assert read("DEBUG", DEBUG=text) == {"DEBUG": debug}
 
 
 def test_lists_may_have_spaces_after_their_commas(read):
-    found = read(
+    values = read(
         "ALLOWED_HOSTS",
         "AUTOTUNE_TRUSTED_PROXIES",
         ALLOWED_HOSTS=" a.example.org, b.example.org,",
         AUTOTUNE_TRUSTED_PROXIES="10.0.0.0/8 ,  2001:db8::/32",
     )
-    assert found["ALLOWED_HOSTS"] == ["a.example.org", "b.example.org"]
-    assert found["AUTOTUNE_TRUSTED_PROXIES"] == ["10.0.0.0/8", "2001:db8::/32"]
+    assert values["ALLOWED_HOSTS"] == ["a.example.org", "b.example.org"]
+    assert values["AUTOTUNE_TRUSTED_PROXIES"] == ["10.0.0.0/8", "2001:db8::/32"]
 
 
 def test_the_port_is_in_the_default_address(read):
@@ -229,7 +229,7 @@ def test_the_port_is_in_the_default_address(read):
         ("AUTOTUNE_REVIEW_DAYS", "a month"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_its_name(start, name, value):
+def test_an_invalid_value_is_refused_with_its_variable(start, name, value):
     status, _, err = start("-c", "import autotune.settings", **PRODUCTION | {name: value})
     assert status != 0
     assert f"ImproperlyConfigured: {name}" in err

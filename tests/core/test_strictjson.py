@@ -85,7 +85,7 @@ def test_depth_can_be_left_to_the_caller_but_never_crashes():
     assert refused(nested(50_000), max_depth=None)[0] == "too_deep"
 
 
-def test_safe_integers_are_asked_for():
+def test_integers_are_limited_to_the_safe_range_on_request():
     edge = b"[9007199254740991,-9007199254740991]"
     assert loads(edge, safe_integers=True) == [2**53 - 1, 1 - 2**53]
     assert refused(b'{"m":{"n":9007199254740992}}', safe_integers=True) == ("integer_out_of_range", "/m/n")
@@ -93,7 +93,7 @@ def test_safe_integers_are_asked_for():
     assert loads(b"9007199254740993") == 9007199254740993
 
 
-def test_pointers_stay_short_and_storable():
+def test_a_pointer_that_would_be_too_long_is_left_out():
     deep = b'{"' + b"k" * 1000 + b'":[NaN]}'
     assert refused(deep) == ("invalid_json", "")
 

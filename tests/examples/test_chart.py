@@ -9,14 +9,14 @@ from examples.training.chart import HEIGHT, WIDTH, Line, smooth, svg
 POINTS = [(1, 0.0), (2, 1.0), (3, 0.5)]
 
 
-def test_a_smooth_line_is_the_mean_of_what_is_behind_it():
+def test_a_smoothed_line_is_a_moving_mean():
     assert smooth(POINTS, 2) == [(1, 0.0), (2, 0.5), (3, 0.75)]
     assert smooth(POINTS, 10) == [(1, 0.0), (2, 0.5), (3, pytest.approx(0.5))]
 
 
-def test_a_chart_is_an_image_whose_lines_stay_inside_it():
+def test_the_lines_of_a_chart_stay_inside_the_image():
     drawn = ElementTree.fromstring(svg("a < b", [Line("x & y", POINTS)], across="step", up=(0.0, 1.0)))
-    line = next(one for one in drawn.iter() if one.tag.endswith("polyline"))
+    line = next(element for element in drawn.iter() if element.tag.endswith("polyline"))
     places = [tuple(map(float, place.split(","))) for place in line.get("points").split()]
     assert len(places) == len(POINTS)
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)

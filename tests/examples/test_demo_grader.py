@@ -35,7 +35,7 @@ def completion(response, **metadata):
     return {"id": "comp_1", "taskId": "task_1", "prompt": "?", "response": response, "metadata": metadata}
 
 
-def test_it_is_healthy_and_says_what_it_can(grader):
+def test_it_is_healthy_and_reports_its_capabilities(grader):
     status, body = ask(grader, "/health")
     assert (status, body["status"], body["version"]) == (200, "healthy", "1.0.0")
     assert body["capabilities"]["supportsDimensions"] is True

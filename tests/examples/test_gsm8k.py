@@ -84,20 +84,23 @@ def world():
         data.Answer(0, "m", "1+1?", "A: 2", "A: 2", True),
         data.Answer(1, "m", "1+2?", "A: 3", "A: 4", False),
     ]
-    found = [
+    completions = [
         SimpleNamespace(id="comp_a", external_id=answers[0].external_id, status="completed"),
         SimpleNamespace(id="comp_b", external_id=answers[1].external_id, status="completed"),
     ]
     return SimpleNamespace(
-        answers=answers, found=found, scores=[("comp_a", 1.0), ("comp_b", 0.0)], logged={"comp_a": 1.0, "comp_b": 0.0}
+        answers=answers,
+        completions=completions,
+        scores=[("comp_a", 1.0), ("comp_b", 0.0)],
+        logged={"comp_a": 1.0, "comp_b": 0.0},
     )
 
 
 def faults(world):
-    return check.faults(world.answers, world.found, world.scores, world.logged)
+    return check.faults(world.answers, world.completions, world.scores, world.logged)
 
 
-def test_where_all_agree_there_is_no_fault(world):
+def test_consistent_data_has_no_fault(world):
     assert faults(world) == []
 
 
@@ -111,7 +114,7 @@ def test_a_completion_with_two_scores_is_a_fault(world):
     assert faults(world) == ["comp_a has 2 scores"]
 
 
-def test_a_judged_item_that_the_server_lacks_is_a_fault(world):
+def test_a_judged_item_missing_from_the_server_is_a_fault(world):
     world.logged["comp_c"] = 1.0
     assert faults(world) == ["the grader judged comp_c, which the server does not list"]
 
@@ -131,7 +134,7 @@ def test_a_lost_an_unknown_and_a_doubled_completion_are_faults(world):
     assert faults(world) == ["gsm8k/2/m was submitted and is not there"]
     world.answers = world.answers[:1]
     assert faults(world) == ["gsm8k/1/m was not submitted"]
-    world.found[1].external_id = world.found[0].external_id
+    world.completions[1].external_id = world.completions[0].external_id
     assert "gsm8k/0/m is there 2 times" in faults(world)
 
 

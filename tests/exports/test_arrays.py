@@ -14,15 +14,15 @@ TEXTS = st.lists(st.none() | st.text(st.characters(exclude_categories=("Cs",)), 
 FLOATS = st.floats(allow_nan=False)
 
 
-def checked(made):
-    made.validate(full=True)
-    return made
+def checked(array):
+    array.validate(full=True)
+    return array
 
 
 @given(TEXTS)
 def test_texts(values):
-    made = checked(arrays.texts(pa, [None if value is None else value.encode() for value in values]))
-    assert (made.to_pylist(), made.type, made.null_count) == (values, pa.string(), values.count(None))
+    array = checked(arrays.texts(pa, [None if value is None else value.encode() for value in values]))
+    assert (array.to_pylist(), array.type, array.null_count) == (values, pa.string(), values.count(None))
 
 
 @given(st.lists(st.none() | FLOATS, max_size=20))
@@ -33,9 +33,9 @@ def test_floats(values):
 @settings(deadline=None)  # the first reading of times loads the time zones
 @given(st.lists(st.integers(-(10**12), 10**13), max_size=20))
 def test_moments_are_exact_to_the_millisecond(milliseconds):
-    made = checked(arrays.moments(pa, milliseconds))
-    assert made.to_pylist() == [EPOCH + timedelta(milliseconds=number) for number in milliseconds]
-    assert made.type == pa.timestamp("ms", tz="UTC")
+    array = checked(arrays.moments(pa, milliseconds))
+    assert array.to_pylist() == [EPOCH + timedelta(milliseconds=number) for number in milliseconds]
+    assert array.type == pa.timestamp("ms", tz="UTC")
 
 
 @given(
@@ -48,19 +48,19 @@ def test_moments_are_exact_to_the_millisecond(milliseconds):
     )
 )
 def test_maps(values):
-    made = checked(arrays.maps(pa, values))
-    assert [None if row is None else dict(row) for row in made.to_pylist()] == values
+    array = checked(arrays.maps(pa, values))
+    assert [None if row is None else dict(row) for row in array.to_pylist()] == values
 
 
 def test_messages():
     values = [[("user", "2+2?"), ("assistant", "4 😀")], [], [("system", "")]]
     octets = [[(role.encode(), content.encode()) for role, content in value] for value in values]
-    made = checked(arrays.messages(pa, octets))
-    assert [[(one["role"], one["content"]) for one in row] for row in made.to_pylist()] == values
+    array = checked(arrays.messages(pa, octets))
+    assert [[(message["role"], message["content"]) for message in row] for row in array.to_pylist()] == values
 
 
 @given(st.lists(st.booleans(), max_size=20), st.integers(-(2**63), 2**63 - 1))
 def test_booleans_and_integers(values, number):
-    made = checked(arrays.array_of(pa, Column("label", ColumnKind.BOOLEAN), values))
-    assert made.to_pylist() == values
+    array = checked(arrays.array_of(pa, Column("label", ColumnKind.BOOLEAN), values))
+    assert array.to_pylist() == values
     assert arrays.array_of(pa, Column("index", ColumnKind.INTEGER), [number]).to_pylist() == [number]

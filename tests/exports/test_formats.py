@@ -1,4 +1,4 @@
-"""The formats of an export: what each of them says, compressed and empty, and that all say the same."""
+"""The formats of an export: their content, compressed and empty, and that all have the same rows."""
 
 import gzip
 import io
@@ -86,22 +86,22 @@ def test_an_empty_selection_is_an_empty_valid_file(api, form, compression):
         return
     plain = opened(octets, compression)
     if form == "json":
-        told = json.loads(plain)
-        assert (told["records"], told["metadata"]["scoreDistribution"]) == ([], None)
+        document = json.loads(plain)
+        assert (document["records"], document["metadata"]["scoreDistribution"]) == ([], None)
     else:
         assert plain == b""
 
 
-def test_json_is_one_object_that_tells_what_the_data_set_is(api, task):
+def test_json_is_one_object_with_metadata_of_the_data_set(api, task):
     for value in (0.0, 1.0):
         scored(task, value)
     response, octets = exported(api, "format=json&dimensions=true")
     assert response["Content-Type"] == "application/json"
-    told = json.loads(octets)
+    document = json.loads(octets)
     lines = [json.loads(line) for line in exported(api, "dimensions=true")[1].splitlines()]
-    assert (set(told), told["records"]) == ({"metadata", "records"}, lines)
-    datetime.fromisoformat(told["metadata"].pop("exportedAt"))
-    assert told["metadata"] == {
+    assert (set(document), document["records"]) == ({"metadata", "records"}, lines)
+    datetime.fromisoformat(document["metadata"].pop("exportedAt"))
+    assert document["metadata"] == {
         "taskIds": [public("task", task)],
         "modelIds": ["model-a"],
         "totalRecords": 2,
@@ -131,7 +131,7 @@ def test_json_of_many_records_is_refused(api, task, monkeypatch, per):
     assert len(json.loads(exported(api, f"format=json&minScore=0.9&per={per}")[1])["records"]) == 0
 
 
-def test_every_unicode_plane_comes_through_in_every_format(api, task):
+def test_every_unicode_plane_survives_in_every_format(api, task):
     scored(task, run__completion__prompt=EVERY_PLANE, run__completion__response=EVERY_PLANE[::-1])
     texts = (EVERY_PLANE, EVERY_PLANE[::-1])
     (line,) = exported(api)[1].split(b"\n")[:-1]
@@ -145,7 +145,7 @@ def test_every_unicode_plane_comes_through_in_every_format(api, task):
 
 
 @pytest.mark.parametrize("form", CHOICES["format"])
-def test_texts_of_a_mebibyte_come_through(api, task, form):
+def test_texts_of_a_mebibyte_survive(api, task, form):
     scored(task, run__completion__prompt="p" * 2**20, run__completion__response="😀" * 2**18)
     octets = exported(api, f"format={form}")[1]
     if form == "parquet":
@@ -156,7 +156,7 @@ def test_texts_of_a_mebibyte_come_through(api, task, form):
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_parts_that_were_compressed_apart_are_one_file_behind_each_other(compression):
+def test_concatenated_compressed_parts_are_one_file(compression):
     schema = (Column("score", ColumnKind.FLOAT),)
     query = ExportQuery(compression=compression)
 
@@ -178,19 +178,19 @@ def test_facts_of_parts_add_up_to_those_of_the_whole():
         RowBatch([[]], 2, [0.0, 0.5], {"t1"}, {"a"}, left_out=1),
         RowBatch([[]], 1, [1.0], {"t1", "t2"}, {"b"}),
     ]
-    whole, one, two = ExportFacts(), ExportFacts(), ExportFacts()
-    list(whole.noting(batches)), list(one.noting(batches[:1])), list(two.noting(batches[1:]))
-    one.merge(two)
-    told, merged = whole.as_json(), one.as_json()
-    del told["exportedAt"], merged["exportedAt"]
-    assert merged == told
-    assert (told["totalRecords"], told["leftOut"], told["taskIds"]) == (3, 1, ["t1", "t2"])
+    whole, first, second = ExportFacts(), ExportFacts(), ExportFacts()
+    list(whole.noting(batches)), list(first.noting(batches[:1])), list(second.noting(batches[1:]))
+    first.merge(second)
+    facts, merged = whole.as_json(), first.as_json()
+    del facts["exportedAt"], merged["exportedAt"]
+    assert merged == facts
+    assert (facts["totalRecords"], facts["leftOut"], facts["taskIds"]) == (3, 1, ["t1", "t2"])
 
 
-def test_camel_names_reach_into_structs():
+def test_camel_names_apply_inside_structs():
     schema = (
         Column("chosen_score", ColumnKind.FLOAT),
         Column("m", ColumnKind.STRUCT, members=(Column("task_id", ColumnKind.TEXT),)),
     )
-    assert [one.name for one in in_camel_case(schema)] == ["chosenScore", "m"]
+    assert [column.name for column in in_camel_case(schema)] == ["chosenScore", "m"]
     assert in_camel_case(schema)[1].members[0].name == "taskId"

@@ -83,7 +83,7 @@ def test_a_preference_row_has_the_shape_of_the_contract(api, task):
     ]
 
 
-def test_preferences_in_the_other_spelling(api, task):
+def test_preferences_with_camel_case_names(api, task):
     answers(task, 0.25, 1.0)
     (row,) = lines(api, "layout=preferences&naming=camel")
     assert list(row)[3:] == ["chosenScore", "rejectedScore", "metadata"]
@@ -97,9 +97,9 @@ def test_conversational_preferences_hold_the_messages_and_the_new_turns(api, tas
     assert row["chosen"] == [{"role": "assistant", "content": "And? 1"}]
     assert row["rejected"] == [{"role": "assistant", "content": "And? 0"}]
     answers(task, 0.25, 1.0, prompt="alone")
-    asked = [row["prompt"] for row in lines(api, "layout=preferences&conversational=true")]
-    assert sorted(map(len, asked)) == [1, 4]
-    assert [{"role": "user", "content": "alone"}] in asked
+    prompt_messages = [row["prompt"] for row in lines(api, "layout=preferences&conversational=true")]
+    assert sorted(map(len, prompt_messages)) == [1, 4]
+    assert [{"role": "user", "content": "alone"}] in prompt_messages
 
 
 def test_the_parameters_of_pairs_choose_them(api, task):
@@ -122,7 +122,7 @@ def test_the_parameters_of_pairs_choose_them(api, task):
     assert rewards("modelId=another") == Counter()
 
 
-def test_preferences_are_of_each_task_by_itself(api, task):
+def test_preferences_never_mix_tasks(api, task):
     other = TaskFactory(organization=api.organization)
     answered(task, "p", "a", 0.9)
     answered(other, "p", "b", 0.1)
@@ -134,7 +134,7 @@ def test_preferences_are_of_each_task_by_itself(api, task):
     assert lines(api, f"layout=preferences&taskId={public('task', other)}") == rows[1:]
 
 
-def test_nothing_of_others_is_exported(api, task):
+def test_nothing_of_other_organizations_is_exported(api, task):
     elsewhere = TaskFactory(organization=OrganizationFactory())
     answers(elsewhere, 0.1, 0.9)
     for layout in ("preferences", "kto", "verl"):
@@ -263,21 +263,23 @@ def layout_of(api):
 @pytest.mark.parametrize(
     ("choice", "statements"), [({}, 1), ({"strategy": "all"}, 3), ({"strategy": "all", "cap_per_prompt": 2}, 2)]
 )
-def test_the_fewer_pairs_a_prompt_makes_the_more_are_made_at_once(task, layout_of, monkeypatch, choice, statements):
+def test_prompts_with_few_pairs_are_read_together(task, layout_of, monkeypatch, choice, statements):
     monkeypatch.setattr(prompts, "RANGE_ROWS", 4)
     monkeypatch.setattr(preferences, "RANGE_PAIRS", 10)
-    made = []
-    monkeypatch.setattr(selection, "of", lambda *given, of=selection.of: made.append(of(*given)) or made[-1])
+    selections = []
+    monkeypatch.setattr(
+        selection, "of", lambda *arguments, of=selection.of: selections.append(of(*arguments)) or selections[-1]
+    )
     for n in range(20):
         answered(task, f"prompt {n // 4}", f"answer {n}", n / 20)
     sum(batch.rows for batch in layout_of("preferences", **choice).batches())
-    assert len([each for each in made if each]) == statements
+    assert len([each for each in selections if each]) == statements
 
 
 @pytest.mark.parametrize(
     ("name", "members"), [("preferences", {}), ("preferences", {"strategy": "all"}), ("kto", {}), ("verl", {})]
 )
-def test_reading_goes_on_behind_any_batch(api, task, layout_of, monkeypatch, name, members):
+def test_reading_continues_after_any_batch(api, task, layout_of, monkeypatch, name, members):
     monkeypatch.setattr(prompts, "RANGE_ROWS", 5)
     monkeypatch.setattr(preferences, "RANGE_PAIRS", 5)
     monkeypatch.setattr(prompts, "TEXT_BYTES", 900)
@@ -304,21 +306,21 @@ def test_reading_goes_on_behind_any_batch(api, task, layout_of, monkeypatch, nam
         assert numbers(rest) == numbers(whole[at + 1 :])
 
 
-def test_what_is_erased_between_looking_and_reading_is_counted(api, task, layout_of, monkeypatch):
-    made = answers(task, 0.1, 0.5, 0.9)
+def test_pairs_erased_between_selection_and_reading_are_counted(api, task, layout_of, monkeypatch):
+    rows = answers(task, 0.1, 0.5, 0.9)
     sizes = prompts.sizes
 
     def then_erased(completions, **more):
-        found = sizes(completions, **more)
-        erasing.erase([made[0].pk], end_unfinished=True)
-        return found
+        prompt_sizes = sizes(completions, **more)
+        erasing.erase([rows[0].pk], end_unfinished=True)
+        return prompt_sizes
 
     monkeypatch.setattr(prompts, "sizes", then_erased)
     (batch,) = layout_of("preferences", strategy="all").batches()
     assert (batch.rows, batch.left_out) == (1, 2)
     assert batch.columns[3:5] == [[0.9], [0.5]]
     assert list(batch.scores) == [0.9, 0.5]
-    assert (batch.first, batch.last) == (made[1].pk, made[2].pk)
+    assert (batch.first, batch.last) == (rows[1].pk, rows[2].pk)
     assert batch.models == {"model-a"}
     assert batch.tasks == {public("task", task)}
 
@@ -327,16 +329,16 @@ def test_what_is_erased_between_looking_and_reading_is_counted(api, task, layout
     ("name", "members"),
     [("kto", {"conversational": True}), ("preferences", {"conversational": True}), ("verl", {})],
 )
-def test_messages_count_for_what_is_held_at_once(task, layout_of, monkeypatch, name, members):
+def test_messages_count_towards_the_memory_limit(task, layout_of, monkeypatch, name, members):
     monkeypatch.setattr(ranges, "TEXT_BYTES", 4096)
     monkeypatch.setattr(prompts, "TEXT_BYTES", 4096)
     for prompt in ("p", "q"):
-        told = [{"role": "user", "content": "".join(f"{prompt}{n} " for n in range(2000))}]
-        answers(task, 0.1, 0.9, prompt=prompt, messages=told)
+        messages = [{"role": "user", "content": "".join(f"{prompt}{n} " for n in range(2000))}]
+        answers(task, 0.1, 0.9, prompt=prompt, messages=messages)
     assert {batch.rows for batch in layout_of(name, **members).batches()} == {1}
 
 
-def test_a_place_is_told_in_64_characters():
+def test_a_position_fits_into_64_characters():
     from uuid import UUID
 
     place = PromptPosition(UUID(int=2**128 - 1), b"\xff" * 16, 999, 10**12)

@@ -27,17 +27,17 @@ def task(db):
 
 def of(task, **choice):
     """(better, worse) rewards of all pairs, by prompt digest."""
-    found = defaultdict(list)
+    rewards_by_prompt = defaultdict(list)
     for pair in selection.of(Completion.objects.filter(task=task), PairChoice(**choice)):
-        found[pair.prompt].append((pair.chosen_score, pair.rejected_score))
-    return found
+        rewards_by_prompt[pair.prompt].append((pair.chosen_score, pair.rejected_score))
+    return rewards_by_prompt
 
 
-def alone(task, **choice):
+def rewards_of_only_prompt(task, **choice):
     """The rewards of the pairs of the only prompt that has some."""
-    found = of(task, **choice)
-    assert len(found) <= 1
-    return sorted(next(iter(found.values()), []), reverse=True)
+    rewards_by_prompt = of(task, **choice)
+    assert len(rewards_by_prompt) <= 1
+    return sorted(next(iter(rewards_by_prompt.values()), []), reverse=True)
 
 
 def answers(task, *values, prompt="p"):
@@ -45,15 +45,15 @@ def answers(task, *values, prompt="p"):
 
 
 def test_best_worst_is_the_greatest_against_the_least(task):
-    made = answers(task, 0.4, 0.9, 0.1, 0.6)
+    completions = answers(task, 0.4, 0.9, 0.1, 0.6)
     (pair,) = selection.of(Completion.objects.all(), PairChoice())
-    assert (UUID(bytes=pair.chosen), UUID(bytes=pair.rejected)) == (made[1].pk, made[2].pk)
+    assert (UUID(bytes=pair.chosen), UUID(bytes=pair.rejected)) == (completions[1].pk, completions[2].pk)
     assert (pair.chosen_score, pair.rejected_score) == (0.9, 0.1)
 
 
 def test_all_is_each_two_answers_with_different_rewards(task):
     answers(task, 0.5, 0.9, 0.1, 0.5)
-    assert alone(task, strategy="all") == [(0.9, 0.5), (0.9, 0.5), (0.9, 0.1), (0.5, 0.1), (0.5, 0.1)]
+    assert rewards_of_only_prompt(task, strategy="all") == [(0.9, 0.5), (0.9, 0.5), (0.9, 0.1), (0.5, 0.1), (0.5, 0.1)]
     assert selection.count(Completion.objects.all(), PairChoice(strategy="all")) == 5
 
 
@@ -66,17 +66,17 @@ def test_equal_rewards_and_a_single_answer_make_no_pair(task):
         assert selection.count(Completion.objects.all(), PairChoice(strategy=strategy)) == 0
 
 
-def test_the_least_difference_is_included_as_it_was_meant(task):
+def test_the_minimum_difference_is_inclusive(task):
     answers(task, 0.1, 0.3, 0.6)
-    assert alone(task, strategy="all", min_score_delta=0.2) == [(0.6, 0.3), (0.6, 0.1), (0.3, 0.1)]
-    assert alone(task, strategy="all", min_score_delta=0.3) == [(0.6, 0.3), (0.6, 0.1)]
-    assert alone(task, strategy="all", min_score_delta=0.51) == []
-    assert alone(task, strategy="all", min_score_delta=1.0) == []
+    assert rewards_of_only_prompt(task, strategy="all", min_score_delta=0.2) == [(0.6, 0.3), (0.6, 0.1), (0.3, 0.1)]
+    assert rewards_of_only_prompt(task, strategy="all", min_score_delta=0.3) == [(0.6, 0.3), (0.6, 0.1)]
+    assert rewards_of_only_prompt(task, strategy="all", min_score_delta=0.51) == []
+    assert rewards_of_only_prompt(task, strategy="all", min_score_delta=1.0) == []
 
 
-def test_zero_against_one_is_a_difference_of_one(task):
+def test_zero_and_one_differ_by_one(task):
     answers(task, 0.0, 1.0)
-    assert alone(task, min_score_delta=1.0) == [(1.0, 0.0)]
+    assert rewards_of_only_prompt(task, min_score_delta=1.0) == [(1.0, 0.0)]
 
 
 def test_answers_that_say_the_same_are_one_with_the_newest_reward(task):
@@ -88,13 +88,13 @@ def test_answers_that_say_the_same_are_one_with_the_newest_reward(task):
     assert (UUID(bytes=pair.chosen), pair.rejected_score) == (other.pk, 0.2)
 
 
-def test_a_prompt_of_messages_is_another_than_its_last_text(task):
+def test_a_conversation_is_a_different_prompt_from_its_last_message(task):
     answered(task, "p", "a", 0.9)
     answered(task, "p", "b", 0.1, messages=[{"role": "user", "content": "p"}])
     assert of(task) == {}
 
 
-def test_what_has_no_final_reward_no_digest_or_no_text_is_in_no_pair(task):
+def test_completions_without_reward_digest_or_text_are_in_no_pair(task):
     answered(task, "p", "a", 0.9)
     CompletionFactory(task=task, prompt="p", response="unscored")
     rewarded(CompletionFactory(task=task, prompt="p", response="no digest yet"), 0.1)
@@ -105,33 +105,33 @@ def test_what_has_no_final_reward_no_digest_or_no_text_is_in_no_pair(task):
 
 def test_the_cap_takes_best_against_worst_first_and_spreads_the_others_evenly(task):
     answers(task, *(n / 10 for n in range(8)))
-    every = alone(task, strategy="all")
+    every = rewards_of_only_prompt(task, strategy="all")
     assert len(every) == 28
-    assert alone(task, strategy="all", cap=1) == [(0.7, 0.0)]
+    assert rewards_of_only_prompt(task, strategy="all", cap=1) == [(0.7, 0.0)]
     for cap in (2, 7, 27, 28, 29):
-        taken = alone(task, strategy="all", cap=cap)
+        taken = rewards_of_only_prompt(task, strategy="all", cap=cap)
         assert len(taken) == len(set(taken)) == min(cap, 28)
         assert set(taken) <= set(every)
         assert (0.7, 0.0) in taken
-    assert len({better for better, _ in alone(task, strategy="all", cap=7)}) >= 4
+    assert len({better for better, _ in rewards_of_only_prompt(task, strategy="all", cap=7)}) >= 4
 
 
 def test_random_draws_by_the_seed_and_each_pair_in_its_turn(task):
     answers(task, 0.1, 0.4, 0.8)
-    drawn = [tuple(alone(task, strategy="random", seed=seed)) for seed in range(60)]
-    assert drawn == [tuple(alone(task, strategy="random", seed=seed)) for seed in range(60)]
+    drawn = [tuple(rewards_of_only_prompt(task, strategy="random", seed=seed)) for seed in range(60)]
+    assert drawn == [tuple(rewards_of_only_prompt(task, strategy="random", seed=seed)) for seed in range(60)]
     assert set(drawn) == {((0.8, 0.4),), ((0.8, 0.1),), ((0.4, 0.1),)}
-    assert all(len(alone(task, strategy="random", seed=seed, cap=2)) == 2 for seed in range(20))
+    assert all(len(rewards_of_only_prompt(task, strategy="random", seed=seed, cap=2)) == 2 for seed in range(20))
 
 
 def test_a_sample_is_spread_over_the_prompts_and_the_same_for_the_same_seed(task):
     for n in range(10):
         answers(task, 0.1, 0.4, 0.8, prompt=f"prompt {n}")
     source, choice = Completion.objects.all(), PairChoice(strategy="all", seed=3)
-    made, available = selection.sample(source, choice, 10)
-    assert (len(made), available) == (10, 30)
-    assert len({pair.prompt for pair in made}) == 10
-    assert selection.sample(source, choice, 10) == (made, 30)
+    pairs, available = selection.sample(source, choice, 10)
+    assert (len(pairs), available) == (10, 30)
+    assert len({pair.prompt for pair in pairs}) == 10
+    assert selection.sample(source, choice, 10) == (pairs, 30)
     others = {tuple(selection.sample(source, PairChoice(strategy="all", seed=seed), 10)[0]) for seed in range(8)}
     assert len(others) == 8
     assert len(selection.sample(source, choice, 7)[0]) == 7
@@ -144,22 +144,24 @@ def test_a_sample_is_spread_over_the_prompts_and_the_same_for_the_same_seed(task
 def slowly(rows, gap, strategy):
     """The pairs by their definition. `rows`: (prompt, answer, pk, value)."""
     newest = {(prompt, answer): (pk, value) for prompt, answer, pk, value in sorted(rows, key=lambda row: row[2])}
-    found = defaultdict(list)
-    for (prompt, _), one in newest.items():
-        for (other_prompt, _), other in newest.items():
-            if prompt == other_prompt and one[1] - other[1] >= gap - 1e-9 and one[1] - other[1] > 1e-9:
-                found[prompt].append((one[0].bytes, other[0].bytes))
+    pairs = defaultdict(list)
+    for (prompt, _), better in newest.items():
+        for (other_prompt, _), worse in newest.items():
+            if prompt == other_prompt and better[1] - worse[1] >= gap - 1e-9 and better[1] - worse[1] > 1e-9:
+                pairs[prompt].append((better[0].bytes, worse[0].bytes))
     if strategy == "all":
-        return {prompt: sorted(made) for prompt, made in found.items()}
+        return {prompt: sorted(prompt_pairs) for prompt, prompt_pairs in pairs.items()}
     values = {pk.bytes: value for pk, value in newest.values()}
     return {
-        prompt: [max(made, key=lambda pair: (values[pair[0]] - values[pair[1]], pair[0], [-b for b in pair[1]]))]
-        for prompt, made in found.items()
+        prompt: [
+            max(prompt_pairs, key=lambda pair: (values[pair[0]] - values[pair[1]], pair[0], [-b for b in pair[1]]))
+        ]
+        for prompt, prompt_pairs in pairs.items()
     }
 
 
 @pytest.mark.parametrize("strategy", ["best_worst", "all"])
-def test_they_are_those_of_the_definition(task, strategy):
+def test_pairs_match_the_definition(task, strategy):
     draw = random.Random(5)
     rows = []
     for _ in range(300):
@@ -170,18 +172,18 @@ def test_they_are_those_of_the_definition(task, strategy):
     names = {bytes(digest): next(row[0] for row in rows if row[2] == pk) for digest, pk in digests.items()}
     source = Completion.objects.all()
     for gap in (0.0, 0.3, 0.8):
-        choice, found = PairChoice(strategy=strategy, min_score_delta=gap), defaultdict(list)
-        made = selection.of(source, choice)
-        for pair in made:
-            found[names[pair.prompt]].append((pair.chosen, pair.rejected))
-        assert found == slowly(rows, gap, strategy)
-        assert selection.count(source, choice) == len(made) > 0
-        drawn, available = selection.sample(source, choice, len(made))
-        assert (sorted(drawn), available) == (sorted(made), len(made))
+        choice, pairs_by_prompt = PairChoice(strategy=strategy, min_score_delta=gap), defaultdict(list)
+        pairs = selection.of(source, choice)
+        for pair in pairs:
+            pairs_by_prompt[names[pair.prompt]].append((pair.chosen, pair.rejected))
+        assert pairs_by_prompt == slowly(rows, gap, strategy)
+        assert selection.count(source, choice) == len(pairs) > 0
+        drawn, available = selection.sample(source, choice, len(pairs))
+        assert (sorted(drawn), available) == (sorted(pairs), len(pairs))
 
 
 def test_every_engine_draws_the_same(task):
-    """What is drawn follows from ids, digests and the seed alone."""
+    """The drawn pairs depend only on ids, digests and the seed."""
     draw = random.Random(1)
     for n in range(40):
         completion = CompletionFactory(

@@ -46,7 +46,7 @@ def lines(api, query=""):
 
 
 @pytest.mark.parametrize("query", ["", "&dimensions=true", "&per=grader&dimensions=true", "&naming=camel"])
-def test_it_holds_the_records_of_the_lines(api, task, query):
+def test_it_has_the_same_records_as_json_lines(api, task, query):
     for n in range(5):
         dimensions = [{"name": f"d{n % 2}", "value": n / 10, "weight": 1}] if n else None
         scored(task, n / 10, dimensions=dimensions, run__completion__prompt=f"“{n}” 😀")
@@ -81,39 +81,39 @@ def test_dimensions_as_columns_are_doubles_also_where_no_row_has_one(api, task):
     assert table["dimension_tone"].to_pylist() == [1.0, None]
 
 
-def test_without_dimensions_it_has_no_map_which_some_loaders_do_not_know(api, task):
+def test_without_dimensions_it_has_no_map_column(api, task):
     scored(task, dimensions=[{"name": "tone", "value": 1, "weight": 1}])
     table = pq.read_table(exported(api))
     assert table.schema.names == ["prompt", "messages", "response", "score", "metadata"]
     assert table.num_rows == 1
 
 
-def test_its_schema_tells_what_the_data_set_is(api, task):
+def test_its_schema_has_the_metadata_of_the_data_set(api, task):
     values = [0.0, 0.25, 0.6, 1.0]
     for n, value in enumerate(values):
         scored(task, value, run__completion__model_id=f"m{n % 2}")
     gone = scored(task, 0.9)
     Completion.objects.filter(pk=gone.completion_id).update(prompt=None, response=None)
-    told = {key.decode(): value.decode() for key, value in pq.read_schema(exported(api)).metadata.items()}
-    assert abs(datetime.fromisoformat(told["exportedAt"]) - datetime.now(UTC)).total_seconds() < 60
-    assert json.loads(told["taskIds"]) == [public("task", task)]
-    assert json.loads(told["modelIds"]) == ["m0", "m1"]
-    assert json.loads(told["totalRecords"]) == 4
-    assert json.loads(told["leftOut"]) == 1
-    distribution = json.loads(told["scoreDistribution"])
+    metadata = {key.decode(): value.decode() for key, value in pq.read_schema(exported(api)).metadata.items()}
+    assert abs(datetime.fromisoformat(metadata["exportedAt"]) - datetime.now(UTC)).total_seconds() < 60
+    assert json.loads(metadata["taskIds"]) == [public("task", task)]
+    assert json.loads(metadata["modelIds"]) == ["m0", "m1"]
+    assert json.loads(metadata["totalRecords"]) == 4
+    assert json.loads(metadata["leftOut"]) == 1
+    distribution = json.loads(metadata["scoreDistribution"])
     percentiles = distribution.pop("percentiles")
     assert distribution == pytest.approx({"mean": np.mean(values), "std": np.std(values), "min": 0.0, "max": 1.0})
-    assert percentiles == pytest.approx({f"p{at}": np.percentile(values, at) for at in (25, 50, 75, 95)})
+    assert percentiles == pytest.approx({f"p{percent}": np.percentile(values, percent) for percent in (25, 50, 75, 95)})
 
 
 def test_an_empty_selection_is_a_valid_file(api):
     file = exported(api)
     assert pq.read_table(file).num_rows == 0
-    told = pq.read_schema(file).metadata
-    assert (told[b"totalRecords"], told[b"scoreDistribution"]) == (b"0", b"null")
+    metadata = pq.read_schema(file).metadata
+    assert (metadata[b"totalRecords"], metadata[b"scoreDistribution"]) == (b"0", b"null")
 
 
-def test_row_groups_are_bounded_in_rows_and_octets(api, task, monkeypatch):
+def test_row_groups_are_bounded_in_rows_and_bytes(api, task, monkeypatch):
     monkeypatch.setattr(ranges, "RANGE_ROWS", 2)
     for n in range(9):
         scored(task, n / 10)

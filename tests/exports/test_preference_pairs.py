@@ -25,20 +25,20 @@ def task(api):
     return TaskFactory(organization=api.organization)
 
 
-def wanted(task, **members):
+def pair_request(task, **members):
     return {"taskId": public("task", task), "minScoreDelta": 0.1, "sampleSize": 100, **members}
 
 
 def ask(api, task, **members):
-    answer = api.post(PATH, wanted(task, **members))
+    answer = api.post(PATH, pair_request(task, **members))
     assert answer.status_code == 200, answer.content
     return answer.json()
 
 
 def error(answer, status=400):
     assert answer.status_code == status, answer.content
-    (one,) = answer.json()["errors"]
-    return one["pointer"], one["code"]
+    (field_error,) = answer.json()["errors"]
+    return field_error["pointer"], field_error["code"]
 
 
 def test_an_answer_has_the_shape_of_the_contract(api, task):
@@ -65,7 +65,7 @@ def test_without_pairs_the_list_is_empty(api, task):
     assert ask(api, task) == {"pairs": [], "available": 0, "leftOut": 0, "leftOutByReason": {}}
 
 
-def test_a_model_is_paired_with_itself_alone(api, task):
+def test_a_chosen_model_is_paired_only_with_itself(api, task):
     for n, (model, value) in enumerate((("a", 0.9), ("b", 0.1), ("a", 0.5))):
         answered(task, "p", str(n), value, model_id=model)
     (pair,) = ask(api, task, modelId="a")["pairs"]
@@ -87,7 +87,7 @@ def test_the_same_seed_gives_the_same_pairs(api, task):
     assert ask(api, task, strategy="all", sampleSize=5, capPerPrompt=2)["available"] == 24
 
 
-def test_null_for_what_is_optional_is_leaving_it_out(api, task):
+def test_null_for_an_optional_member_counts_as_absent(api, task):
     answered(task, "p", "a", 0.9)
     answered(task, "p", "b", 0.1)
     left_out = dict.fromkeys(("modelId", "strategy", "capPerPrompt", "seed"))
@@ -116,12 +116,12 @@ def test_null_for_what_is_optional_is_leaving_it_out(api, task):
     ],
 )
 def test_bad_input_is_refused_with_its_pointer(api, task, members, pointer, code):
-    assert error(api.post(PATH, wanted(task, **members))) == (pointer, code)
+    assert error(api.post(PATH, pair_request(task, **members))) == (pointer, code)
 
 
 @pytest.mark.parametrize("name", ["taskId", "minScoreDelta", "sampleSize"])
-def test_what_is_needed_is_named(api, task, name):
-    body = wanted(task)
+def test_a_missing_member_is_named(api, task, name):
+    body = pair_request(task)
     del body[name]
     assert error(api.post(PATH, body)) == (f"/{name}", "missing_field")
 
@@ -130,15 +130,15 @@ def test_a_task_of_others_is_404_with_its_pointer(api, task):
     other = TaskFactory(organization=OrganizationFactory())
     for value in (0.1, 0.9):
         answered(other, "p", str(value), value)
-    assert error(api.post(PATH, wanted(other)), 404) == ("/taskId", "not_found")
+    assert error(api.post(PATH, pair_request(other)), 404) == ("/taskId", "not_found")
 
 
 def test_roles_without_the_right_are_refused(api_for, task):
     for role in ("grader_owner", "reviewer"):
-        assert api_for(role=role, organization=task.organization).post(PATH, wanted(task)).status_code == 403
+        assert api_for(role=role, organization=task.organization).post(PATH, pair_request(task)).status_code == 403
 
 
-def test_who_may_make_pairs_of_their_own_sees_their_own(api_for, api, task):
+def test_a_role_limited_to_own_tasks_gets_only_their_pairs(api_for, api, task):
     from autotune.access.models import Role
 
     role = Role.objects.create(
@@ -158,7 +158,7 @@ def test_who_may_make_pairs_of_their_own_sees_their_own(api_for, api, task):
     assert ask(api, task)["available"] == 2
 
 
-def test_the_whole_costs_few_queries_however_many_pairs(api, task):
+def test_any_number_of_pairs_takes_few_queries(api, task):
     def queries():
         with CaptureQueriesContext(
             connection,
@@ -174,12 +174,12 @@ def test_the_whole_costs_few_queries_however_many_pairs(api, task):
     assert queries() <= few
 
 
-def test_texts_that_are_too_much_for_an_answer_are_refused(api, task, monkeypatch):
+def test_texts_over_the_response_limit_are_refused(api, task, monkeypatch):
     monkeypatch.setattr(pairs_sample, "MAX_BYTES", 3_000)
     for n in range(4):
         for value in (0.1, 0.9):
             answered(task, f"prompt {n}", f"{value} {'x' * 500}", value)
-    assert error(api.post(PATH, wanted(task))) == ("/sampleSize", "out_of_range")
+    assert error(api.post(PATH, pair_request(task))) == ("/sampleSize", "out_of_range")
     assert len(ask(api, task, sampleSize=2)["pairs"]) == 2
 
 
@@ -193,13 +193,13 @@ def test_erased_texts_are_in_no_pair(api, task):
     assert ask(api, task) == {"pairs": [], "available": 0, "leftOut": 0, "leftOutByReason": {}}
 
 
-def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, monkeypatch):
+def test_a_text_erased_while_pairs_are_selected_is_left_out(api, task, monkeypatch):
     answered(task, "p", "a", 0.9)
     gone = answered(task, "p", "b", 0.1)
     checked = pairs_sample._check_size
 
-    def then_erased(made):
-        checked(made)
+    def then_erased(pairs):
+        checked(pairs)
         erase(gone)
 
     monkeypatch.setattr(pairs_sample, "_check_size", then_erased)
@@ -209,22 +209,22 @@ def test_a_text_that_is_erased_while_the_pairs_are_made_is_left_out(api, task, m
 def test_the_same_key_is_answered_with_the_same_pairs(api, task):
     answered(task, "p", "a", 0.9)
     answered(task, "p", "b", 0.1)
-    first = api.post(PATH, wanted(task), idempotency_key="k")
+    first = api.post(PATH, pair_request(task), idempotency_key="k")
     answered(task, "p", "c", 1.0)
-    again = api.post(PATH, wanted(task), idempotency_key="k")
+    again = api.post(PATH, pair_request(task), idempotency_key="k")
     assert again.headers["Idempotency-Replayed"] == "true"
     assert again.json() == first.json()
 
 
-def test_erasing_a_text_takes_the_stored_answers_of_its_task(api, task):
+def test_erasing_a_text_removes_the_stored_responses_of_its_task(api, task):
     other = TaskFactory(organization=api.organization)
-    for one in (task, other):
-        answered(one, "p", "b", 0.1)
-        erased = answered(one, "p", "a", 0.9)
-        assert api.post(PATH, wanted(one), idempotency_key=f"k{one.pk}").status_code == 200
+    for sampled_task in (task, other):
+        answered(sampled_task, "p", "b", 0.1)
+        erased = answered(sampled_task, "p", "a", 0.9)
+        assert api.post(PATH, pair_request(sampled_task), idempotency_key=f"k{sampled_task.pk}").status_code == 200
     erase(erased)
-    assert api.post(PATH, wanted(other), idempotency_key=f"k{other.pk}").status_code == 410
-    assert api.post(PATH, wanted(task), idempotency_key=f"k{task.pk}").status_code == 200
+    assert api.post(PATH, pair_request(other), idempotency_key=f"k{other.pk}").status_code == 410
+    assert api.post(PATH, pair_request(task), idempotency_key=f"k{task.pk}").status_code == 200
 
 
 def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, task, monkeypatch):
@@ -238,13 +238,13 @@ def test_an_answer_whose_text_is_erased_before_it_is_stored_is_not_stored(api, t
         return answers
 
     monkeypatch.setattr(pairs_sample, "_as_text", then_erased)
-    assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 200
+    assert api.post(PATH, pair_request(task), idempotency_key="k").status_code == 200
     (stored,) = StoredAnswer.objects.all()
     assert stored.answer is None
-    assert api.post(PATH, wanted(task), idempotency_key="k").status_code == 410
+    assert api.post(PATH, pair_request(task), idempotency_key="k").status_code == 410
 
 
-def test_no_transaction_is_held_while_pairs_are_made(api, task, monkeypatch):
+def test_no_transaction_is_open_while_pairs_are_selected(api, task, monkeypatch):
     """On the embedded engine it would keep every writer out."""
     answered(task, "p", "a", 0.9)
     depth = len(connection.savepoint_ids)

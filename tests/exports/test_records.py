@@ -163,11 +163,11 @@ def test_a_panel_of_which_one_failed_is_still_a_panel(api, panel):
 
 
 def test_per_grader_has_one_record_for_each_score_that_counts(api, panel):
-    found = records(api, "?per=grader&dimensions=true")
-    assert [record["score"] for record in found] == [0.2, 0.6]
-    assert [record["metadata"]["grader_id"] for record in found] == [public("grader", g) for g in panel.graders[:2]]
-    assert [record["dimensions"] for record in found] == [{"style": None, "tone": 1.0}, {"style": 1.0, "tone": None}]
-    assert {record["prompt"] for record in found} == {panel.prompt}
+    exported = records(api, "?per=grader&dimensions=true")
+    assert [record["score"] for record in exported] == [0.2, 0.6]
+    assert [record["metadata"]["grader_id"] for record in exported] == [public("grader", g) for g in panel.graders[:2]]
+    assert [record["dimensions"] for record in exported] == [{"style": None, "tone": 1.0}, {"style": 1.0, "tone": None}]
+    assert {record["prompt"] for record in exported} == {panel.prompt}
 
 
 def test_shadow_graders_select_nothing(api, panel):
@@ -179,8 +179,8 @@ def test_dimensions_are_the_same_on_every_row_of_the_selection(api, task):
     scored(task, dimensions=[{"name": "tone", "value": 1, "weight": None}, {"name": "form", "value": 0.5, "weight": 1}])
     scored(task)
     scored(TaskFactory(organization=api.organization), dimensions=[{"name": "other", "value": 0, "weight": 1}])
-    found = [record["dimensions"] for record in records(api, f"?dimensions=true&taskId={public('task', task)}")]
-    assert found == [{"form": 0.5, "tone": 1.0}, {"form": None, "tone": None}]
+    dimensions = [record["dimensions"] for record in records(api, f"?dimensions=true&taskId={public('task', task)}")]
+    assert dimensions == [{"form": 0.5, "tone": 1.0}, {"form": None, "tone": None}]
     assert set(records(api, "?dimensions=true")[0]["dimensions"]) == {"form", "tone", "other"}
     assert {record["dimensions"] is None for record in records(api, "?dimensions=false")} == {True}
 
@@ -210,14 +210,14 @@ def test_dimensions_without_any_are_an_empty_object(api, task):
     assert records(api, "?dimensions=true")[0]["dimensions"] == {}
 
 
-def test_more_dimensions_than_a_row_can_bear_are_refused(api, task, monkeypatch):
+def test_too_many_dimensions_for_a_row_are_refused(api, task, monkeypatch):
     monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
     scored(task, dimensions=[{"name": name, "value": 1, "weight": 1} for name in ("a", "b")])
     response = api.get("/scores/export?dimensions=true")
     assert (response.status_code, response.json()["errors"][0]["pointer"]) == (400, "?dimensions")
 
 
-def test_after_a_rescore_the_record_tells_the_newest_score(api, task):
+def test_after_a_rescore_the_record_has_the_newest_score(api, task):
     old = scored(task, 0.1)
     newer = GraderVersion.objects.create(grader=old.grader, label="2.0.0")
     ScoreFactory(run__completion=old.completion, grader_version=newer, value=0.9, reward=False)
@@ -264,8 +264,10 @@ def test_a_filter_that_few_scores_pass_is_not_read_through_empty_ranges(
     monkeypatch.setattr(ranges, "RANGE_ROWS", 2)
     rare = [scored(task, 1.0 if n in (3, 19) else 0.1) for n in range(20)]
     with django_assert_max_num_queries(24):  # not the ten ranges of the completions
-        found = records(api, "?per=grader&minScore=0.9")
-    assert [one["metadata"]["completion_id"] for one in found] == [public("comp", rare[n].completion) for n in (3, 19)]
+        exported = records(api, "?per=grader&minScore=0.9")
+    assert [record["metadata"]["completion_id"] for record in exported] == [
+        public("comp", rare[n].completion) for n in (3, 19)
+    ]
 
 
 def test_erased_text_is_left_out(api, task):
@@ -281,11 +283,11 @@ def test_a_row_erased_during_the_export_is_left_out(api, task, monkeypatch):
     stream = iter(api.get("/scores/export").streaming_content)
     first = next(stream)
     Completion.objects.filter(pk=rows[2]).update(prompt=None, response=None)
-    found = [json.loads(line)["score"] for line in b"".join([first, *stream]).splitlines()]
-    assert found == [0.0, 0.1, 0.3]
+    scores = [json.loads(line)["score"] for line in b"".join([first, *stream]).splitlines()]
+    assert scores == [0.0, 0.1, 0.3]
 
 
-def test_messages_are_told_by_the_prompt_that_is_stored(api, task):
+def test_records_have_the_stored_prompt_of_messages(api, task):
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "the question"}]
     scored(task, run__completion__messages=messages, run__completion__prompt="the question")
     assert records(api)[0]["prompt"] == "the question"
@@ -318,7 +320,7 @@ def test_nothing_to_export_is_an_empty_file(api):
         ("limit=10", "?limit", ""),
     ],
 )
-def test_what_is_not_offered_is_refused_by_name(api, query, pointer, named):
+def test_an_unsupported_value_is_refused_by_name(api, query, pointer, named):
     response = api.get(f"/scores/export?{query}")
     assert response.status_code == 400
     (error,) = response.json()["errors"]
@@ -376,14 +378,14 @@ def test_without_a_key_there_is_no_export(api):
     assert api.get("/scores/export").status_code == 401
 
 
-def test_who_owns_a_grader_elsewhere_does_not_get_the_texts(api_for):
+def test_a_grader_owner_of_another_organization_does_not_get_the_texts(api_for):
     owner = api_for(role="organization_admin")
     mine = GraderFactory(organization=owner.organization, created_by=UserFactory(), visibility="listed")
     scored(TaskFactory(organization=OrganizationFactory(), graders=[mine]))
     assert text(owner.get(f"/scores/export?per=grader&graderId={public('grader', mine)}")) == b""
 
 
-def test_head_tells_the_headers_without_the_work(api, task, django_assert_max_num_queries):
+def test_head_returns_the_headers_without_reading_rows(api, task, django_assert_max_num_queries):
     scored(task)
     with django_assert_max_num_queries(4 + 11):  # the event is the first of its chain, whose key is made
         response = api.call("HEAD", "/scores/export?format=parquet")

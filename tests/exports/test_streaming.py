@@ -41,14 +41,14 @@ def test_large_texts_are_loaded_in_small_groups(api, monkeypatch):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
-def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, form):
+def test_an_error_during_the_stream_aborts_it(api, monkeypatch, caplog, form):
     many(api, 4)
     monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
     monkeypatch.setattr("exports.formats.parquet.GROUP_ROWS", 1)
     stream = iter(api.get(f"/scores/export?format={form}").streaming_content)
     got = [next(stream)]
 
-    def broken(*asked):
+    def broken(*arguments):
         raise DatabaseError("gone")
 
     monkeypatch.setattr(ranges, "stored_of", broken)
@@ -59,10 +59,10 @@ def test_an_error_on_the_way_breaks_the_stream_off(api, monkeypatch, caplog, for
 
 
 @pytest.mark.django_db
-def test_an_error_before_the_first_piece_is_told_as_one(api, monkeypatch):
+def test_an_error_before_the_first_chunk_is_an_error_response(api, monkeypatch):
     many(api, 1)
 
-    def away(*asked):
+    def away(*arguments):
         raise OperationalError("away")
 
     monkeypatch.setattr(ranges, "stored_of", away)
@@ -96,7 +96,7 @@ class TestAClientThatLeaves:
     @pytest.mark.postgres
     @pytest.mark.django_db(transaction=True, serialized_rollback=True)
     @pytest.mark.parametrize("query", ["", "?per=grader", "?format=parquet", "?format=tfrecord&compression=gzip"])
-    def test_leaves_no_open_cursor_and_no_connection(self, api, monkeypatch, live_server, query):
+    def test_a_stream_leaves_no_open_cursor_and_no_connection(self, api, monkeypatch, live_server, query):
         many(api, 16, response=random.Random(1).randbytes(500_000).hex())  # more than sockets hold, also compressed
         monkeypatch.setattr(ranges, "RANGE_ROWS", 2)
         monkeypatch.setattr("exports.formats.parquet.GROUP_ROWS", 1)
@@ -109,15 +109,15 @@ class TestAClientThatLeaves:
         until(lambda: busy() == 0)
 
     @pytest.mark.django_db
-    def test_closes_what_reads(self, api, monkeypatch):
+    def test_closing_a_stream_closes_its_reader(self, api, monkeypatch):
         many(api, 3)
         monkeypatch.setattr(ranges, "RANGE_ROWS", 1)
         ended = []
         groups = ranges.groups
 
-        def watched(*given, **more):
+        def watched(*arguments, **more):
             try:
-                yield from groups(*given, **more)
+                yield from groups(*arguments, **more)
             finally:
                 ended.append(True)
 
@@ -131,7 +131,7 @@ class TestAClientThatLeaves:
 
 
 def busy():
-    """Sessions of this database beside our own that run a statement or stand in a transaction."""
+    """Other sessions of this database that run a statement or have a transaction open."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"

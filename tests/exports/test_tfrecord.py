@@ -56,7 +56,7 @@ def test_the_vectors_of_the_specification():
     assert tfrecord.integers(1, -1).hex() == "1a0d0a0b01ffffffffffffffffff01"
 
 
-def test_it_reads_back_as_what_was_put_in():
+def test_it_reads_back_unchanged():
     first, second = tfrecords.examples(b"".join(tfrecord.pieces(SCHEMA, [BATCH], ExportFacts())))
     assert first == {
         "prompt": ["2 + 2? 😀".encode()],
@@ -83,14 +83,14 @@ def test_it_reads_back_as_what_was_put_in():
     }
 
 
-def test_it_is_octet_for_octet_what_it_was():
+def test_the_file_is_identical_to_the_golden_file():
     assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], ExportFacts())) == GOLDEN.read_bytes()
 
 
-@pytest.mark.parametrize("at", [0, 9, 20, -3])
-def test_the_reader_sees_a_changed_octet(at):
+@pytest.mark.parametrize("index", [0, 9, 20, -3])
+def test_the_reader_detects_a_changed_byte(index):
     octets = bytearray(GOLDEN.read_bytes())
-    octets[at] ^= 1
+    octets[index] ^= 1
     with pytest.raises((AssertionError, struct.error)):
         tfrecords.examples(bytes(octets))
 
@@ -98,5 +98,5 @@ def test_the_reader_sees_a_changed_octet(at):
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=300))
 def test_numbers_and_texts_of_any_length(numbers, text):
     entries = tfrecord.entry("a")(tfrecord.text(text)) + tfrecord.entry("b")(tfrecord.integers(*numbers))
-    (found,) = tfrecords.examples(tfrecord.framed(tfrecord.example(entries)))
-    assert found == {"a": [text], "b": numbers}
+    (features,) = tfrecords.examples(tfrecord.framed(tfrecord.example(entries)))
+    assert features == {"a": [text], "b": numbers}

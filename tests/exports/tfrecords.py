@@ -21,16 +21,16 @@ def masked(octets):
 
 def messages(octets):
     """Of each record, with both checksums checked."""
-    at, found = 0, []
-    while at < len(octets):
-        (length, check) = struct.unpack_from("<QI", octets, at)
-        assert check == masked(octets[at : at + 8]), f"length at {at}"
-        message = octets[at + 12 : at + 12 + length]
+    offset, payloads = 0, []
+    while offset < len(octets):
+        (length, check) = struct.unpack_from("<QI", octets, offset)
+        assert check == masked(octets[offset : offset + 8]), f"length at {offset}"
+        message = octets[offset + 12 : offset + 12 + length]
         assert len(message) == length
-        assert struct.unpack_from("<I", octets, at + 12 + length)[0] == masked(message), f"message at {at}"
-        found.append(message)
-        at += 16 + length
-    return found
+        assert struct.unpack_from("<I", octets, offset + 12 + length)[0] == masked(message), f"message at {offset}"
+        payloads.append(message)
+        offset += 16 + length
+    return payloads
 
 
 def examples(octets):
@@ -41,15 +41,15 @@ def examples(octets):
 def example(message):
     ((number, features),) = fields(message) or ((1, b""),)
     assert number == 1
-    names, found = [], {}
+    names, values_by_name = [], {}
     for number, entry in fields(features):
         assert number == 1
         (_, name), (_, feature) = fields(entry)
         names.append(name.decode())
-        found[names[-1]] = values(feature)
+        values_by_name[names[-1]] = values(feature)
     assert names == sorted(names)
-    assert len(names) == len(found)
-    return found
+    assert len(names) == len(values_by_name)
+    return values_by_name
 
 
 def values(feature):
@@ -60,31 +60,31 @@ def values(feature):
     ((_, octets),) = listed
     if kind == 2:
         return list(struct.unpack(f"<{len(octets) // 4}f", octets))
-    found, at = [], 0
-    while at < len(octets):
-        number, at = varint(octets, at)
-        found.append(number - 2**64 if number >= 2**63 else number)
-    return found
+    numbers, offset = [], 0
+    while offset < len(octets):
+        number, offset = varint(octets, offset)
+        numbers.append(number - 2**64 if number >= 2**63 else number)
+    return numbers
 
 
 def fields(message):
-    """(number, octets) of each field; all of these messages' fields have a length."""
-    at, found = 0, []
-    while at < len(message):
-        tag, at = varint(message, at)
+    """(number, bytes) of each field; all of these messages' fields have a length."""
+    offset, entries = 0, []
+    while offset < len(message):
+        tag, offset = varint(message, offset)
         assert tag & 7 == 2, tag
-        length, at = varint(message, at)
-        assert at + length <= len(message)
-        found.append((tag >> 3, message[at : at + length]))
-        at += length
-    return found
+        length, offset = varint(message, offset)
+        assert offset + length <= len(message)
+        entries.append((tag >> 3, message[offset : offset + length]))
+        offset += length
+    return entries
 
 
-def varint(octets, at):
+def varint(octets, offset):
     number = shift = 0
     while True:
-        octet = octets[at]
+        octet = octets[offset]
         number |= (octet & 0x7F) << shift
-        at, shift = at + 1, shift + 7
+        offset, shift = offset + 1, shift + 7
         if octet < 0x80:
-            return number, at
+            return number, offset

@@ -73,10 +73,10 @@ def book_of(fake):
     return book
 
 
-def test_a_good_run_has_nothing_to_find(score):
-    found = score()
-    assert found.ok, found
-    assert (found.submitted, found.completions, found.scores, found.calls) == (COUNT,) * 4
+def test_a_correct_run_has_no_findings(score):
+    findings = score()
+    assert findings.ok, findings
+    assert (findings.submitted, findings.completions, findings.scores, findings.calls) == (COUNT,) * 4
 
 
 # --- a save that is broken below the server's own code ---------------------------------------------------------------
@@ -89,9 +89,9 @@ def test_a_good_run_has_nothing_to_find(score):
 def test_a_broken_save_is_found(database, score, monkeypatch, kind, fault):
     monkeypatch.setattr(sabotage, "EVERY", 4)
     sabotage.KINDS[kind](database)
-    found = score()
-    assert found.faults[fault] >= 1
-    assert not found.ok
+    findings = score()
+    assert findings.faults[fault] >= 1
+    assert not findings.ok
 
 
 # --- what is wrong with the rows ------------------------------------------------------------------------------------
@@ -128,8 +128,8 @@ def another_value(book):
 
 
 def swapped_values(book):
-    one, two = Score.objects.order_by("pk")[:2]
-    Score.objects.filter(pk=one.pk).update(value=two.value)
+    first, second = Score.objects.order_by("pk")[:2]
+    Score.objects.filter(pk=first.pk).update(value=second.value)
 
 
 def without_reward(book):
@@ -140,7 +140,7 @@ def another_reward(book):
     Reward.objects.filter(completion=a_run().completion).update(value=0.123)
 
 
-def stored_unasked(book):
+def store_unsubmitted(book):
     CompletionFactory(task=a_run().task, external_id="nobody's")
 
 
@@ -158,7 +158,7 @@ ROWS = [
     (swapped_values, "wrongValue"),
     (without_reward, "rewardMissing"),
     (another_reward, "wrongReward"),
-    (stored_unasked, "storedTwice"),
+    (store_unsubmitted, "storedTwice"),
     (stored_without_name, "storedTwice"),
 ]
 
@@ -177,8 +177,8 @@ def test_a_submission_without_a_completion_is_found(score, expected):
 
 
 def test_a_score_that_no_grader_gave_is_found(score):
-    found = score(lambda book: book.answered.subtract([public("comp", a_run().completion)]))
-    assert found.faults == {"scoreUnfounded": 1}
+    findings = score(lambda book: book.answered.subtract([public("comp", a_run().completion)]))
+    assert findings.faults == {"scoreUnfounded": 1}
 
 
 def test_a_score_without_a_call_is_found(score):
@@ -186,15 +186,15 @@ def test_a_score_without_a_call_is_found(score):
 
 
 def test_a_call_beyond_the_leases_is_found(score):
-    found = score(lambda book: book.requests[public("comp", a_run().completion)].add("another"))
-    assert found.faults == {"moreCallsThanLeases": 1}
+    findings = score(lambda book: book.requests[public("comp", a_run().completion)].add("another"))
+    assert findings.faults == {"moreCallsThanLeases": 1}
 
 
 # --- work that stands still -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("lost_s", "idle"), [(0, False), (40, True)], ids=["held", "abandoned"])
-def test_a_run_whose_worker_died_long_ago_is_seen_to_idle(database, expected, lost_s, idle):
+def test_a_run_of_a_dead_worker_is_reported_as_idle(database, expected, lost_s, idle):
     lease = database_now() + timedelta(seconds=15 - lost_s)
     WorkflowRun.objects.filter(pk=a_run().pk).update(status="running", attempt=1, leased_until=lease)
     watch = Watch(database)
@@ -202,7 +202,7 @@ def test_a_run_whose_worker_died_long_ago_is_seen_to_idle(database, expected, lo
     assert (watch.longest_idle_s > 20) is idle
 
 
-def test_a_queue_that_nobody_serves_is_seen_to_stand(database, expected):
+def test_an_unserved_queue_is_reported_as_stalled(database, expected):
     watch = Watch(database)
     watch.step()
     watch._moved_at -= 30
@@ -216,10 +216,10 @@ def test_a_queue_that_nobody_serves_is_seen_to_stand(database, expected):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_any_fault_fails_the_scenario(fault):
-    found = Findings()
-    found.add(fault, "an example")
+    findings = Findings()
+    findings.add(fault, "an example")
     result = Result("kills")
-    result.take(found)
+    result.take(findings)
     assert not result.ok
     assert f"1 x {fault}" in result.problems
 

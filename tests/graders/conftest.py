@@ -48,17 +48,17 @@ def serve(loopback):
 
     def start(secret, version="2.1.0", max_batch_size=100, score=None, **kit):
         seen = []
-        made = Kit("live", version, secret=secret, max_batch_size=max_batch_size, **kit)
+        live_kit = Kit("live", version, secret=secret, max_batch_size=max_batch_size, **kit)
 
-        @made.score
+        @live_kit.score
         def judge(completion):
             seen.append(completion.prompt)
             return score(completion) if score else 0.5
 
-        server = GraderServer(made, port=0)
+        server = GraderServer(live_kit, port=0)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         servers.append(server)
-        return SimpleNamespace(url=server.url, kit=made, seen=seen)
+        return SimpleNamespace(url=server.url, kit=live_kit, seen=seen)
 
     yield start
     for server in servers:
@@ -67,7 +67,7 @@ def serve(loopback):
 
 
 @pytest.fixture
-def at(grader, loopback):
+def point_at(grader, loopback):
     """Point the owner's grader (secret SECRET, unverified) at a URL."""
 
     def point(url, **fields):

@@ -22,7 +22,7 @@ def patched(api, path, body):
     return answer.json()
 
 
-def test_what_is_named_is_replaced_and_the_rest_stays(owner, grader, path):
+def test_named_members_are_replaced_and_the_rest_stays(owner, grader, path):
     body = patched(owner, path, {"name": "Maritime law", "description": None, "visibility": "listed"})
     assert body["credentials"] is None
     assert body["grader"]["name"] == "Maritime law"
@@ -75,7 +75,7 @@ def test_an_empty_patch_changes_nothing(owner, path):
         ({"version": "2"}, "/version"),
     ],
 )
-def test_what_is_refused_changes_nothing(owner, path, body, pointer):
+def test_a_refused_patch_changes_nothing(owner, path, body, pointer):
     before = owner.get(path).json()
     answer = owner.patch(path, {"description": "changed", **body})
     assert (answer.status_code, list(pointers(answer))) == (400, [pointer])
@@ -145,7 +145,7 @@ def test_switching_on_does_not_hide_a_degradation(owner, grader, path):
     assert patched(owner, path, {"status": "active"})["grader"]["status"] == "degraded"
 
 
-def test_another_address_begins_without_the_troubles_of_the_old_one(owner, grader, path):
+def test_another_address_starts_without_the_troubles_of_the_old_one(owner, grader, path):
     status.trouble(grader.pk, Trouble.HEALTH, "ill")
     pauses.pause(grader.pk, grader.created_at + timedelta(days=1), pauses.UNHEALTHY)
     patched(owner, path, {"endpoint": "https://other.example.org"})
@@ -154,11 +154,14 @@ def test_another_address_begins_without_the_troubles_of_the_old_one(owner, grade
 
 
 def test_pins_are_replaced_as_a_whole(owner, grader, path):
-    one, two = "A" * 43 + "=", "B" * 42 + "A="
-    assert patched(owner, path, {"pins": [one, two, one]})["grader"]["pins"] == [one, two]
-    assert targets.load(Grader.objects.get()).pins == (f"sha256//{one}", f"sha256//{two}")
-    assert patched(owner, path, {"name": "Sea law"})["grader"]["pins"] == [one, two]
-    assert patched(owner, path, {"pins": [two]})["grader"]["pins"] == [two]
+    first_pin, second_pin = "A" * 43 + "=", "B" * 42 + "A="
+    assert patched(owner, path, {"pins": [first_pin, second_pin, first_pin]})["grader"]["pins"] == [
+        first_pin,
+        second_pin,
+    ]
+    assert targets.load(Grader.objects.get()).pins == (f"sha256//{first_pin}", f"sha256//{second_pin}")
+    assert patched(owner, path, {"name": "Sea law"})["grader"]["pins"] == [first_pin, second_pin]
+    assert patched(owner, path, {"pins": [second_pin]})["grader"]["pins"] == [second_pin]
     assert patched(owner, path, {"pins": None})["grader"]["pins"] == []
 
 

@@ -1,4 +1,4 @@
-"""The health job: what looks at /health do to graders, and how they are made."""
+"""The health job: how checks of /health change graders, and how they run."""
 
 import time
 from datetime import timedelta
@@ -25,12 +25,12 @@ class Patient(FakeGrader):
     """Answers /health by `mood`: a status, or a function (handler) -> (status, body, signed)."""
 
     mood = HEALTHY
-    asked = 0
+    requests_seen = 0
 
     def answer(self, handler, path, body):
         if path != "/health":
             return super().answer(handler, path, body)
-        self.asked += 1
+        self.requests_seen += 1
         if callable(self.mood):
             return self.mood(handler)
         return 200, {"status": self.mood, "version": self.version}, True
@@ -70,10 +70,10 @@ def reasons():
     return [change.reason for change in GraderStatusChange.objects.order_by("id")]
 
 
-def test_a_healthy_grader_stays_as_it_is_and_the_look_is_on_record(look, patient):
+def test_a_healthy_grader_stays_unchanged_and_the_check_is_recorded(look, patient):
     grader = look(HEALTHY, HEALTHY, HEALTHY)
     assert (grader.status, grader.troubles, grader.held_until) == ("active", [], None)
-    assert (grader.health, grader.health_repeats, patient.asked) == ("healthy", 3, 3)
+    assert (grader.health, grader.health_repeats, patient.requests_seen) == ("healthy", 3, 3)
     check = GraderCheck.objects.order_by("-id").first()
     assert (check.name, check.passed, check.detail) == ("health", True, "The grader reports that it is healthy.")
     assert check.latency_ms > 0
@@ -82,25 +82,25 @@ def test_a_healthy_grader_stays_as_it_is_and_the_look_is_on_record(look, patient
 
 
 @pytest.mark.parametrize("mood", [DEGRADED, UNHEALTHY, down, unsigned])
-def test_one_bad_look_moves_nobody(look, mood):
+def test_one_failed_check_changes_no_status(look, mood):
     grader = look(HEALTHY, mood)
     assert (grader.status, grader.troubles, grader.held_until) == ("active", [], None)
     assert look(HEALTHY, mood, HEALTHY).status == "active"
 
 
 @pytest.mark.parametrize("mood", [DEGRADED, UNHEALTHY, down, unsigned])
-def test_a_grader_that_was_never_looked_at_is_not_judged_by_the_first_look(look, mood):
+def test_the_first_check_alone_changes_no_status(look, mood):
     assert look(mood).status == "active"
 
 
-def test_two_degraded_looks_degrade_it_and_it_is_called(look):
+def test_two_degraded_checks_degrade_it_and_keep_its_calls(look):
     grader = look(HEALTHY, DEGRADED, DEGRADED)
     assert (grader.status, grader.troubles, grader.held_until) == ("degraded", ["health"], None)
     assert reasons() == [f"{reports.UNWELL_REASON} The grader reports that it is degraded."]
 
 
 @pytest.mark.parametrize(
-    ("moods", "said"),
+    ("moods", "reason"),
     [
         ((UNHEALTHY, UNHEALTHY), "reports that it is unhealthy"),
         ((down, down), "grader_unavailable: "),
@@ -109,20 +109,20 @@ def test_two_degraded_looks_degrade_it_and_it_is_called(look):
     ],
     ids=["unhealthy", "down", "unsigned", "mixed"],
 )
-def test_two_looks_that_find_it_down_degrade_it_and_hold_its_calls(look, moods, said):
+def test_two_failed_checks_degrade_it_and_hold_its_calls(look, moods, reason):
     grader = look(HEALTHY, *moods)
     assert (grader.status, grader.troubles, grader.held_reason) == ("degraded", ["health"], pauses.UNHEALTHY)
     left = grader.held_until - timezone.now()
     assert reports.EVERY < left <= reports.PAUSE_FOR
-    assert said in reasons()[0]
+    assert reason in reasons()[0]
 
 
-def test_degraded_and_unhealthy_in_turn_are_not_well_and_not_held(look):
+def test_alternating_degraded_and_unhealthy_degrades_without_a_hold(look):
     grader = look(DEGRADED, UNHEALTHY, DEGRADED, UNHEALTHY)
     assert (grader.status, grader.held_until) == ("degraded", None)
 
 
-def test_two_healthy_looks_mend_it_and_let_its_calls_go_on(look):
+def test_two_healthy_checks_restore_it_and_its_calls(look):
     look(UNHEALTHY, UNHEALTHY)
     grader = look(HEALTHY)
     assert (grader.status, grader.held_reason) == ("degraded", pauses.UNHEALTHY)
@@ -131,7 +131,7 @@ def test_two_healthy_looks_mend_it_and_let_its_calls_go_on(look):
     assert reasons()[1] == reports.WELL_REASON
 
 
-def test_two_degraded_looks_let_the_calls_of_a_held_grader_go_on(look):
+def test_two_degraded_checks_release_a_held_grader(look):
     look(down, down)
     grader = look(DEGRADED, DEGRADED)
     assert (grader.status, grader.held_until) == ("degraded", None)
@@ -143,7 +143,7 @@ def test_a_hold_for_another_reason_stays(look, grader):
     assert look(UNHEALTHY, UNHEALTHY, HEALTHY, HEALTHY).held_until == until
 
 
-def test_healthy_ends_what_verification_found_too_and_nothing_else(look, grader):
+def test_a_healthy_check_also_ends_the_trouble_of_verification_and_no_other(look, grader):
     for trouble in (Trouble.VERIFICATION, Trouble.HEALTH, Trouble.CIRCUIT, Trouble.AUTH):
         status.trouble(grader.pk, trouble, "x")
     grader = look(HEALTHY, HEALTHY)
@@ -153,7 +153,7 @@ def test_healthy_ends_what_verification_found_too_and_nothing_else(look, grader)
     assert look(HEALTHY).status == "active"
 
 
-def test_a_degradation_from_before_troubles_were_kept_ends_with_two_healthy_looks(look, grader):
+def test_a_degradation_without_troubles_ends_with_two_healthy_checks(look, grader):
     Grader.objects.update(status="degraded")
     assert look(HEALTHY, HEALTHY).status == "active"
 
@@ -168,22 +168,22 @@ def test_a_degradation_from_before_troubles_were_kept_ends_with_two_healthy_look
     ],
     ids=["inactive", "unverified", "deleted", "rubric"],
 )
-def test_who_is_not_in_service_is_not_asked(look, patient, fields):
+def test_graders_out_of_service_are_not_checked(look, patient, fields):
     Grader.objects.update(**fields)
     assert look(HEALTHY, HEALTHY).status == fields.get("status", "active")
-    assert patient.asked == 0
+    assert patient.requests_seen == 0
 
 
-def test_one_that_is_switched_off_while_it_is_asked_stays_off(look, patient, grader):
+def test_a_grader_switched_off_during_its_check_stays_off(look, patient, grader):
     def off(handler):
         Grader.objects.filter(pk=grader.pk).update(status="inactive", switched_off=True)
         return 200, {"status": "healthy"}, True
 
     Grader.objects.update(status="degraded", health="healthy")
     target = reports.targets.load(grader)
-    found = reports.calls.ask_health({grader.pk: target})[grader.pk]
+    answer = reports.calls.ask_health({grader.pk: target})[grader.pk]
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
-    reports.settle(grader.pk, target, found)
+    reports.settle(grader.pk, target, answer)
     grader.refresh_from_db()
     assert grader.status == "inactive"
 
@@ -195,11 +195,11 @@ def test_a_signed_410_takes_it_out_of_service_at_once(look):
     assert reasons() == [status.GONE_REASON]
 
 
-def test_an_unsigned_410_is_a_bad_look(look):
+def test_an_unsigned_410_is_a_failed_check(look):
     assert look(HEALTHY, lambda handler: (410, {"error": "closed"}, False)).status == "active"
 
 
-def test_a_new_version_is_the_current_one_from_now_on(look, patient, grader):
+def test_a_new_version_becomes_the_current_one(look, patient, grader):
     assert look(HEALTHY).version.label == "1.0.0"
     patient.version = "2.0.0"
     assert look(DEGRADED).version.label == "2.0.0"
@@ -216,7 +216,7 @@ def clocked(offset_s):
     return answer
 
 
-def test_a_clock_that_is_off_is_told(look):
+def test_a_wrong_clock_is_reported(look):
     assert look(clocked(120)).health == "healthy"
     clock = GraderCheck.objects.get(name="clock")
     assert clock.passed
@@ -224,7 +224,7 @@ def test_a_clock_that_is_off_is_told(look):
     assert clock.detail.endswith(" s ahead of Autotune's. Set it.")
 
 
-def test_a_clock_that_is_too_far_off_is_told_and_the_look_is_bad(look):
+def test_a_clock_that_is_too_far_off_fails_the_check(look):
     assert look(clocked(-301)).health == "unreachable"
     assert list(GraderCheck.objects.order_by("id").values_list("name", "passed")) == [
         ("health", False),
@@ -232,7 +232,7 @@ def test_a_clock_that_is_too_far_off_is_told_and_the_look_is_bad(look):
     ]
 
 
-def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(look, patient, grader):
+def test_in_a_grace_period_a_401_is_retried_with_the_current_secret(look, patient, grader):
     patient.secret = credentials.rotate(grader)
     previous, current = (secret.key_id for secret in credentials.active_secrets(grader))
 
@@ -246,7 +246,7 @@ def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(look, patie
     assert credentials.active_secrets(grader)[0].key_id == current
 
 
-def test_all_are_asked_at_once(patient, grader):
+def test_all_graders_are_checked_concurrently(patient, grader):
     graders = [grader, *(GraderFactory() for _ in range(3))]
     Grader.objects.update(endpoint=patient.url)
     arrived = []
@@ -263,22 +263,22 @@ def test_all_are_asked_at_once(patient, grader):
     assert set(Grader.objects.values_list("health", flat=True)) == {"healthy"}
 
 
-def test_more_than_a_group_are_all_asked(patient, grader, monkeypatch):
+def test_several_groups_are_all_checked(patient, grader, monkeypatch):
     monkeypatch.setattr(reports, "GROUP", 2)
     Grader.objects.update(endpoint=patient.url)
     for _ in range(4):
         GraderFactory(endpoint=patient.url)
-    assert (reports.check_due(), patient.asked) == (5, 5)
+    assert (reports.check_due(), patient.requests_seen) == (5, 5)
 
 
-def test_a_second_beat_asks_nobody_twice(patient, grader):
+def test_a_second_run_checks_nobody_twice(patient, grader):
     Grader.objects.update(endpoint=patient.url)
     assert [reports.check_due(), reports.check_due()] == [1, 0]
     Grader.objects.update(checked_at=database_now() - reports.EARLIEST)
     assert reports.check_due() == 1
 
 
-def test_what_cannot_be_settled_for_one_is_settled_for_the_others(patient, grader, monkeypatch):
+def test_an_error_for_one_grader_does_not_affect_the_others(patient, grader, monkeypatch):
     Grader.objects.update(endpoint=patient.url)
     other = GraderFactory(endpoint=patient.url)
     settle = reports.settle
@@ -309,16 +309,16 @@ def test_a_request_that_could_not_be_made_is_not_the_graders_fault(look, monkeyp
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_two_beats_at_once_each_asks_others(patient, owner):
+def test_concurrent_runs_check_different_graders(patient, owner):
     for _ in range(6):
         GraderFactory(endpoint=patient.url)
-    asked = together(reports.check_due, reports.check_due, reports.check_due)
-    assert (sum(asked), patient.asked) == (6, 6)
+    counts = together(reports.check_due, reports.check_due, reports.check_due)
+    assert (sum(counts), patient.requests_seen) == (6, 6)
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_no_connection_is_held_while_a_grader_is_asked(patient, grader):
+def test_no_connection_is_held_during_a_check(patient, grader):
     held = []
 
     def see(handler):
@@ -332,7 +332,7 @@ def test_no_connection_is_held_while_a_grader_is_asked(patient, grader):
     assert held == [False]
 
 
-def test_a_check_on_demand_is_a_look_like_any_other(owner, look, patient, path):
+def test_a_check_on_demand_counts_like_any_other(owner, look, patient, path):
     look(UNHEALTHY)
     body = owner.post(f"{path}/health").json()
     assert (body["status"], body["health"], body["troubles"]) == ("degraded", "unhealthy", ["health"])
@@ -348,7 +348,7 @@ def test_a_check_on_demand_is_a_look_like_any_other(owner, look, patient, path):
 def test_a_check_on_demand_of_a_grader_that_is_off_changes_nothing(owner, look, patient, path):
     Grader.objects.update(status="inactive")
     body = owner.post(f"{path}/health").json()
-    assert (body["status"], body["health"], patient.asked) == ("inactive", None, 1)
+    assert (body["status"], body["health"], patient.requests_seen) == ("inactive", None, 1)
     assert body["checks"][0]["detail"] == "The grader reports that it is healthy."
 
 
@@ -357,7 +357,7 @@ def test_a_check_on_demand_takes_no_body(owner, look, path):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/force")
 
 
-def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, path):
+def test_the_wrong_role_gets_403_a_stranger_404_and_a_missing_key_401(colleague, api_for, owner, path):
     assert colleague("training_operator").post(f"{path}/health").status_code == 403
     assert colleague("grader_owner").post(f"{path}/health").status_code == 404
     assert api_for(role="organization_admin").post(f"{path}/health").status_code == 404

@@ -23,7 +23,7 @@ def few(monkeypatch):
     monkeypatch.setattr(cleaning, "KEPT", 3)
 
 
-def test_old_checks_go_but_for_the_newest_of_each_grader(grader, few):
+def test_old_checks_are_deleted_except_the_newest_of_each_grader(grader, few):
     other = GraderFactory()
     check(grader, days=31, count=5)
     check(grader, days=29, count=2)
@@ -35,12 +35,12 @@ def test_old_checks_go_but_for_the_newest_of_each_grader(grader, few):
     assert cleaning.clean(NOW) == 0
 
 
-def test_young_checks_stay(grader, few):
+def test_recent_checks_stay(grader, few):
     check(grader, days=29, count=9)
     assert cleaning.clean(NOW) == 0
 
 
-def test_there_is_a_bound_however_young_they_are(grader, monkeypatch):
+def test_the_number_of_recent_checks_is_bounded(grader, monkeypatch):
     monkeypatch.setattr(cleaning, "MOST_CHECKS", 4)
     check(grader, days=1, count=9)
     assert cleaning.clean(NOW) == 5
@@ -61,7 +61,7 @@ def test_changes_of_status_are_kept_for_more_than_a_year(grader, few):
     assert GraderStatusChange.objects.count() == 3
 
 
-def test_the_guards_of_deleted_graders_go(grader):
+def test_the_guards_of_deleted_graders_are_deleted(grader):
     GraderGuard.objects.create(grader=grader)
     GraderGuard.objects.create(grader=GraderFactory())
     Grader.objects.filter(pk=grader.pk).update(deleted_at=NOW - timedelta(days=2))

@@ -34,7 +34,7 @@ def act(client, action, *graders):
     return client.post(reverse(LIST), body, follow=True)
 
 
-def test_graders_are_switched_off_and_on_with_the_change_on_record(site):
+def test_graders_are_switched_off_and_on_and_the_change_is_recorded(site):
     graders = [GraderFactory(), GraderFactory()]
     act(site, "switch_off", *graders)
     assert set(Grader.objects.values_list("status", flat=True)) == {"inactive"}
@@ -66,7 +66,7 @@ def test_graders_are_neither_registered_nor_deleted_here(site, view):
     assert site.get(reverse(f"admin:graders_grader_{view}", args=args)).status_code == 403
 
 
-def test_graders_are_asked_how_they_are_and_their_troubles_and_holds_are_shown(site):
+def test_graders_are_checked_and_their_troubles_and_holds_are_shown(site):
     with serving(FakeGrader()) as fake:
         graders = [GraderFactory(endpoint=fake.url, status="degraded", troubles=["circuit"]), GraderFactory()]
         pauses.pause(graders[0].pk, timezone.now() + timedelta(minutes=3), pauses.CIRCUIT_OPEN)

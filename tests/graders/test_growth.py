@@ -35,7 +35,7 @@ def report_versions(grader, count=MANY):
         report(grader, f"build {number}")
 
 
-def test_c33_versions_that_change_with_each_answer_are_bounded_and_the_owner_is_told(owner, grader):
+def test_c33_versions_that_change_with_each_response_are_bounded_and_reported(owner, grader):
     before = GraderVersion.objects.filter(grader=grader).count()
     report_versions(grader)
     assert GraderVersion.objects.filter(grader=grader).count() <= before + versions.MAX_NEW + 1

@@ -3,9 +3,9 @@
 from tests.factories import SECRET
 
 
-def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at, verify):
+def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, point_at, verify):
     live = serve(SECRET)
-    at(live.url)
+    point_at(live.url)
     verify(owner, path)
     live.kit.status = "unhealthy"
     verify(owner, path)
@@ -20,8 +20,8 @@ def test_health_shows_checks_and_changes_the_newest_first(owner, path, serve, at
     assert "unhealthy" in body["statusChanges"][0]["reason"]
 
 
-def test_health_hides_all_but_the_status_from_other_organizations(api_for, owner, path, serve, at, verify):
-    at(serve(SECRET).url, visibility="listed")
+def test_health_hides_all_but_the_status_from_other_organizations(api_for, owner, path, serve, point_at, verify):
+    point_at(serve(SECRET).url, visibility="listed")
     verify(owner, path)
     body = api_for(role="training_operator").get(f"{path}/health").json()
     assert body.pop("status") == "active"
@@ -29,7 +29,7 @@ def test_health_hides_all_but_the_status_from_other_organizations(api_for, owner
     assert set(body.values()) == {None}
 
 
-def test_health_of_a_stranger_is_404_and_of_nobody_401(api_for, owner, path):
+def test_health_is_404_for_strangers_and_401_without_a_key(api_for, owner, path):
     assert api_for(role="organization_admin").get(f"{path}/health").status_code == 404
     assert owner.get(f"{path}/health?limit=1").status_code == 400
     owner.key = None

@@ -48,7 +48,7 @@ def judged(child, task):
     return child.reply()
 
 
-def test_a_child_is_used_again(pool):
+def test_a_child_is_reused(pool):
     child = pool.borrow()
     judged(child, work("process"))
     pool.give_back(child)

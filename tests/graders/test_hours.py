@@ -17,14 +17,14 @@ SECOND = timedelta(seconds=1)
 AGES = {"1h": timedelta(hours=1), "24h": timedelta(days=1), "7d": timedelta(days=7), "30d": timedelta(days=30)}
 
 
-def tally(grader, at, rnd, version=None):
+def tally(grader, moment, rnd, version=None):
     values = [rnd.random() for _ in range(rnd.randrange(4))]
     took = [rnd.lognormvariate(5, 1) for _ in values]
     histogram = [0] * 10
     for value in values:
         histogram[tallies.bin_of(value)] += 1
     return Tally(
-        grader_id=grader.pk, at=at, scored=len(values), value_sum=sum(values), histogram=histogram,
+        grader_id=grader.pk, at=moment, scored=len(values), value_sum=sum(values), histogram=histogram,
         latency_sum_ms=sum(took), latencies=latencies.counted(took),
         errors={"timeout": 1, rnd.choice(("bad_signature", "timeout", "grader_error")): 2} if rnd.random() < 0.4 else {},
         **({"version_id": version} if version else {}),
@@ -41,8 +41,8 @@ def busy(grader, *, seed=1, count=350, days=31):
         edges += [began - SECOND, began, whole - SECOND, whole, whole + folding.STEP - SECOND]
     moments = edges + [NOW - timedelta(days=days) * rnd.random() for _ in range(count)]
     rnd.shuffle(moments)
-    made = [tally(grader, at, rnd, grader.version_id if rnd.random() < 0.5 else None) for at in moments]
-    return Tally.objects.bulk_create(made)
+    rows = [tally(grader, moment, rnd, grader.version_id if rnd.random() < 0.5 else None) for moment in moments]
+    return Tally.objects.bulk_create(rows)
 
 
 def figures(grader, window):
@@ -51,15 +51,15 @@ def figures(grader, window):
     def plain(value):
         if isinstance(value, float):
             return round(value, 9)
-        return [plain(one) for one in value] if isinstance(value, list) else value
+        return [plain(item) for item in value] if isinstance(value, list) else value
 
     def members(struct):
         return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
-    found = members(reports.report(grader, window))
-    parts = {name: [members(one) for one in found.pop(name)] for name in ("errors", "timeline")}
-    return {name: plain(value) for name, value in found.items()} | {
-        name: [{key: plain(value) for key, value in one.items()} for one in many] for name, many in parts.items()
+    fields = members(reports.report(grader, window))
+    parts = {name: [members(row) for row in fields.pop(name)] for name in ("errors", "timeline")}
+    return {name: plain(value) for name, value in fields.items()} | {
+        name: [{key: plain(value) for key, value in row.items()} for row in many] for name, many in parts.items()
     }
 
 
@@ -83,29 +83,29 @@ def test_a_window_is_the_same_unfolded_half_folded_and_folded(window, monkeypatc
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("window", AGES)
-def test_a_window_counts_what_lies_in_it_to_the_second(window):
+def test_a_window_is_exact_to_the_second(window):
     grader, rnd = GraderFactory(), random.Random(2)
-    made = busy(grader, seed=3, count=200) + Tally.objects.bulk_create([tally(GraderFactory(), NOW, rnd)])
+    counters = busy(grader, seed=3, count=200) + Tally.objects.bulk_create([tally(GraderFactory(), NOW, rnd)])
     began = folding.floor_to(folding.STEP, NOW - AGES[window])
-    inside = [one for one in made if one.grader_id == grader.pk and one.at >= began]
+    inside = [counter for counter in counters if counter.grader_id == grader.pk and counter.at >= began]
     folding.fold()
     with time_machine.travel(NOW, tick=False):
-        found = reports.report(grader, window)
-    assert found.total_scored == sum(one.scored for one in inside)
-    assert sum(one.count for one in found.errors) == sum(sum(one.errors.values()) for one in inside)
-    assert found.score_distribution == [sum(one.histogram[at] for one in inside) for at in range(10)]
+        report = reports.report(grader, window)
+    assert report.total_scored == sum(counter.scored for counter in inside)
+    assert sum(error.count for error in report.errors) == sum(sum(counter.errors.values()) for counter in inside)
+    assert report.score_distribution == [sum(counter.histogram[at] for counter in inside) for at in range(10)]
     counts = {}
-    for one in inside:
-        for bucket, count in one.latencies.items():
+    for counter in inside:
+        for bucket, count in counter.latencies.items():
             counts[bucket] = counts.get(bucket, 0) + count
-    assert found.p99_latency_ms == latencies.percentile(counts, 0.99)
+    assert report.p99_latency_ms == latencies.percentile(counts, 0.99)
 
 
 @pytest.mark.django_db
 def test_a_month_of_every_five_minutes_is_read_from_less_than_a_tenth_of_the_rows(django_assert_num_queries):
     grader = GraderFactory()
     steps = [folding.floor_to(folding.STEP, NOW) - folding.STEP * number for number in range(3 * 288)]
-    Tally.objects.bulk_create(Tally(grader_id=grader.pk, at=at, scored=1, histogram=[1] + [0] * 9) for at in steps)
+    Tally.objects.bulk_create(Tally(grader_id=grader.pk, at=step, scored=1, histogram=[1] + [0] * 9) for step in steps)
     folding.fold()
     began = steps[-1]
     whole = folding.floor_to(folding.HOUR, began) + folding.HOUR
@@ -124,31 +124,31 @@ def test_hours_are_the_sums_of_their_statistics_whatever_comes_late():
         folding.fold()
         folding.compact(grader.pk, NOW)
     assert GraderStatistic.objects.count() > GraderHour.objects.count() > 100
-    for one in (grader, other):
-        assert of_hours(one) == from_statistics(one)
-        assert tallies.by_version(one.pk) == {
+    for each_grader in (grader, other):
+        assert of_hours(each_grader) == from_statistics(each_grader)
+        assert tallies.by_version(each_grader.pk) == {
             version: (
                 sum(row.scored for row in rows),
                 pytest.approx(sum(row.value_sum for row in rows)),
             )
-            for version in {row.version_id for row in one.statistics.all()}
-            if (rows := list(one.statistics.filter(version_id=version)))
+            for version in {row.version_id for row in each_grader.statistics.all()}
+            if (rows := list(each_grader.statistics.filter(version_id=version)))
         }
 
 
 @pytest.mark.django_db
 def test_the_migration_makes_hours_of_what_was_folded_before(monkeypatch):
     graders = [GraderFactory(), GraderFactory()]
-    for one in graders:
-        busy(one, count=80, days=40)
+    for grader in graders:
+        busy(grader, count=80, days=40)
     folding.fold()
     folding.compact(graders[0].pk, NOW)
-    before = [of_hours(one) for one in graders]
+    before = [of_hours(grader) for grader in graders]
     GraderHour.objects.all().delete()
     migration = import_module("graders.migrations.0006_hours")
     monkeypatch.setattr(migration, "AT_ONCE", 7)
     migration.fill(apps, None)
-    assert [of_hours(one) for one in graders] == before
+    assert [of_hours(grader) for grader in graders] == before
     assert all(before)
 
 
@@ -157,10 +157,10 @@ def of_hours(grader):
 
 
 def from_statistics(grader):
-    found = {}
+    rows_by_hour = {}
     for row in grader.statistics.all():
-        found.setdefault((row.version_id, folding.floor_to(folding.HOUR, row.start)), []).append(row)
-    return {key: sums(rows) for key, rows in found.items()}
+        rows_by_hour.setdefault((row.version_id, folding.floor_to(folding.HOUR, row.start)), []).append(row)
+    return {key: sums(rows) for key, rows in rows_by_hour.items()}
 
 
 def sums(rows):

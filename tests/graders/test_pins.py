@@ -1,4 +1,4 @@
-"""Pins of a grader's public key, against a real TLS server: checked on every connection, before one octet is sent."""
+"""Pins of a grader's public key, against a real TLS server: checked on every connection before any byte is sent."""
 
 import pytest
 
@@ -32,8 +32,8 @@ def tls(grader, tmp_path, monkeypatch, settings):
         return server
 
     yield start
-    for one in opened:
-        one.close()
+    for server in opened:
+        server.close()
 
 
 def look():

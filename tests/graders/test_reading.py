@@ -111,7 +111,7 @@ def several(owner):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "expected"),
     [
         ("?sort=createdAt", ["Beta", "alpha", "Gamma"]),
         ("", ["Gamma", "alpha", "Beta"]),
@@ -132,11 +132,11 @@ def several(owner):
         ("?sort=createdAt&limit=1&offset=1", ["alpha"]),
     ],
 )
-def test_a_list_is_searched_filtered_and_sorted(owner, several, query, found):
-    assert names(owner.get(f"/graders{query}")) == found
+def test_a_list_is_searched_filtered_and_sorted(owner, several, query, expected):
+    assert names(owner.get(f"/graders{query}")) == expected
 
 
-def test_a_list_goes_on_by_cursor(owner, several):
+def test_a_list_continues_by_cursor(owner, several):
     seen, query = [], "?sort=name&limit=2"
     while query:
         answer = owner.get(f"/graders{query}")

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from graders import registry
 from graders.models import Grader, GraderSecret
 
-PIN = "A" * 43 + "="  # 32 octets
+PIN = "A" * 43 + "="  # 32 bytes
 BODY = {"name": "Law", "endpoint": "https://grader.example.org/v1", "capabilities": {"maxBatchSize": 10}}
 
 
@@ -66,8 +66,8 @@ def test_the_secret_is_ciphertext_at_rest(owner, django_assert_num_queries):
     assert row.secret == secret
 
 
-def test_everything_that_can_be_given_is_kept(owner):
-    given = {
+def test_every_member_is_stored(owner):
+    capabilities = {
         "maxBatchSize": 1000,
         "supportsDimensions": True,
         "supportsExplanations": True,
@@ -76,12 +76,12 @@ def test_everything_that_can_be_given_is_kept(owner):
         "domains": ["code", "право"],
     }
     limits = {"ratePerMinute": 600, "maxConcurrency": 1024, "timeoutMs": 100, "batchTimeoutMs": 120000}
-    body = {**BODY, "capabilities": given, "limits": limits, "visibility": "listed"}
+    body = {**BODY, "capabilities": capabilities, "limits": limits, "visibility": "listed"}
     grader = owner.post("/graders", body).json()["grader"]
-    assert (grader["capabilities"], grader["limits"], grader["visibility"]) == (given, limits, "listed")
+    assert (grader["capabilities"], grader["limits"], grader["visibility"]) == (capabilities, limits, "listed")
 
 
-def test_null_for_an_optional_member_is_absent(owner):
+def test_null_for_an_optional_member_counts_as_absent(owner):
     body = {**BODY, "description": None, "limits": None, "visibility": None}
     body["capabilities"] = {"maxBatchSize": None, "domains": None}
     grader = owner.post("/graders", body).json()["grader"]
@@ -89,7 +89,7 @@ def test_null_for_an_optional_member_is_absent(owner):
     assert (grader["capabilities"]["maxBatchSize"], grader["capabilities"]["domains"]) == (1, [])
 
 
-def test_an_endpoint_is_kept_in_its_normal_form(owner):
+def test_an_endpoint_is_normalized(owner):
     grader = owner.post("/graders", {**BODY, "endpoint": "HTTPS://Grader.Example.org:443/v1/"}).json()["grader"]
     assert grader["endpoint"] == "https://grader.example.org/v1"
 
@@ -156,23 +156,23 @@ def test_an_endpoint_is_kept_in_its_normal_form(owner):
         ({"organization": 1}, "/organization", "unknown_field"),
     ],
 )
-def test_what_is_refused_names_its_member(owner, change, pointer, code):
+def test_a_refusal_names_its_member(owner, change, pointer, code):
     answer = owner.post("/graders", {**BODY, **change})
     assert answer.status_code == 400, answer.content
-    found = pointers(answer)
-    assert list(found) == [pointer]
-    assert code in (None, found[pointer])
+    errors = pointers(answer)
+    assert list(errors) == [pointer]
+    assert code in (None, errors[pointer])
     assert not Grader.objects.exists()
 
 
 @pytest.mark.parametrize("member", ["name", "endpoint", "capabilities"])
-def test_what_is_required_is_named_when_it_lacks(owner, member):
+def test_a_missing_required_member_is_named(owner, member):
     answer = owner.post("/graders", {name: value for name, value in BODY.items() if name != member})
     assert (answer.status_code, pointers(answer)) == (400, {f"/{member}": "missing_field"})
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)</script>", "{{7*7}}", "=1+1", "\u202egnp.exe", "👩‍⚖️", "a" * 200])
-def test_odd_names_come_back_letter_by_letter(owner, name):
+def test_unusual_names_are_returned_unchanged(owner, name):
     assert owner.post("/graders", {**BODY, "name": name}).json()["grader"]["name"] == name
 
 
@@ -194,7 +194,7 @@ def test_the_name_of_a_deleted_grader_is_free(owner):
     assert owner.post("/graders", BODY).status_code == 201
 
 
-def test_only_the_name_is_called_taken(owner, monkeypatch):
+def test_only_a_taken_name_is_a_name_conflict(owner, monkeypatch):
     grader = Grader(organization_id=owner.organization.pk, created_by_id=owner.user.pk, name="x", status="nonsense")
     with pytest.raises(IntegrityError), transaction.atomic():
         registry._store(grader)

@@ -111,7 +111,7 @@ def test_there_is_never_more_than_one_current_secret(owner, path):
         ({"secret": "mine"}, "/secret"),
     ],
 )
-def test_what_is_refused_names_its_member(owner, grader, path, body, pointer):
+def test_a_refusal_names_its_member(owner, grader, path, body, pointer):
     answer = owner.post(f"{path}/rotate-secret", body)
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer)
     assert signing(grader) == [SECRET]
@@ -121,7 +121,7 @@ def test_an_empty_body_counts_as_no_members(owner, path):
     assert owner.post(f"{path}/rotate-secret").status_code == 200
 
 
-def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, grader, path):
+def test_the_wrong_role_gets_403_a_stranger_404_and_a_missing_key_401(colleague, api_for, owner, grader, path):
     assert colleague("training_operator").post(f"{path}/rotate-secret").status_code == 403
     assert colleague("grader_owner").post(f"{path}/rotate-secret").status_code == 404
     assert api_for(role="organization_admin").post(f"{path}/rotate-secret").status_code == 404
@@ -131,28 +131,28 @@ def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for,
 
 
 def test_new_secrets_are_of_the_protocols_form():
-    made = {credentials.new_secret() for _ in range(50)}
-    assert len(made) == 50
-    assert all(48 <= len(text) <= 128 and text.startswith("atgs_") and text.isascii() for text in made)
+    new_secrets = {credentials.new_secret() for _ in range(50)}
+    assert len(new_secrets) == 50
+    assert all(48 <= len(text) <= 128 and text.startswith("atgs_") and text.isascii() for text in new_secrets)
 
 
-def test_a_key_id_of_another_form_confirms_nothing(db):
+def test_a_malformed_key_id_confirms_nothing(db):
     assert credentials.confirm("gkey_nonsense") is False
     assert credentials.confirm("") is False
 
 
-def test_many_targets_come_in_one_query_beside_their_data_keys(grader, django_assert_max_num_queries):
+def test_many_targets_load_in_one_query_besides_their_data_keys(grader, django_assert_max_num_queries):
     graders = [grader, GraderFactory(), GraderFactory()]
     credentials.retire(graders[2].pk)
     with django_assert_max_num_queries(1 + 2):
-        found = targets.load_many(graders)
-    assert set(found) == {graders[0].pk, graders[1].pk}
-    target = found[grader.pk]
+        loaded = targets.load_many(graders)
+    assert set(loaded) == {graders[0].pk, graders[1].pk}
+    target = loaded[grader.pk]
     assert (target.base_url, target.max_batch_size, target.timeout_ms) == (grader.endpoint, 100, 4000)
     assert SECRET not in repr(target)
 
 
-def test_a_grader_without_secrets_is_not_to_be_called(grader):
+def test_a_grader_without_secrets_cannot_be_called(grader):
     credentials.retire(grader.pk)
     with pytest.raises(Conflict):
         targets.load(grader)

@@ -72,11 +72,11 @@ def test_the_figures_are_the_same_before_and_after_folding(owner, grader, path):
     assert more["errorRate"] == pytest.approx(5 / 11)
 
 
-def test_errors_alone_have_a_rate_and_no_mean(owner, grader, path):
+def test_a_grader_with_only_errors_has_a_rate_and_no_mean(owner, grader, path):
     record(grader, errors={"timeout": 3})
-    found = report(owner, path)
-    assert (found["errorRate"], found["avgScore"], found["avgLatencyMs"]) == (1.0, None, None)
-    assert (found["timeline"][0]["scored"], found["timeline"][0]["avgScore"]) == (0, None)
+    stats = report(owner, path)
+    assert (stats["errorRate"], stats["avgScore"], stats["avgLatencyMs"]) == (1.0, None, None)
+    assert (stats["timeline"][0]["scored"], stats["timeline"][0]["avgScore"]) == (0, None)
 
 
 def test_nothing_to_count_writes_nothing(grader):
@@ -99,7 +99,7 @@ def test_another_graders_figures_are_not_counted(owner, grader, path):
     [("1h", 1), ("24h", 2), ("7d", 3), ("30d", 4), ("all", 5), (None, 5)],
 )
 @pytest.mark.parametrize("folded", [False, True])
-def test_a_window_counts_what_lies_in_it(owner, grader, path, window, ages, folded):
+def test_a_window_counts_only_its_own_period(owner, grader, path, window, ages, folded):
     for age in (timedelta(minutes=50), timedelta(hours=20), timedelta(days=6), timedelta(days=29), timedelta(days=400)):
         with time_machine.travel(NOON - age, tick=False):
             record(grader, [0.5])
@@ -118,10 +118,10 @@ def test_a_timeline_has_at_most_about_120_points(owner, grader, path, window):
     )
     folding.fold()
     with time_machine.travel(NOON, tick=False):
-        found = report(owner, path, window)
-    assert 10 <= len(found["timeline"]) <= 122
-    assert sum(point["scored"] for point in found["timeline"]) == found["totalScored"] > 10
-    assert [point["at"] for point in found["timeline"]] == sorted(point["at"] for point in found["timeline"])
+        stats = report(owner, path, window)
+    assert 10 <= len(stats["timeline"]) <= 122
+    assert sum(point["scored"] for point in stats["timeline"]) == stats["totalScored"] > 10
+    assert [point["at"] for point in stats["timeline"]] == sorted(point["at"] for point in stats["timeline"])
 
 
 @pytest.mark.parametrize("window", ["2h", "", "24", "ALL"])
@@ -130,7 +130,7 @@ def test_an_unknown_window_is_400(owner, path, window):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "?window")
 
 
-def test_stats_and_versions_of_a_stranger_are_404_and_of_nobody_401(api_for, owner, path):
+def test_stats_and_versions_are_404_for_strangers_and_401_without_a_key(api_for, owner, path):
     for part in ("stats", "versions"):
         assert api_for(role="organization_admin").get(f"{path}/{part}").status_code == 404
     owner.key = None
@@ -164,7 +164,7 @@ def test_folding_adds_up_by_version_and_five_minutes(grader):
     assert rows[1][3] == {"timeout": 1}
 
 
-def test_folding_is_bounded_and_goes_on(grader, monkeypatch):
+def test_folding_is_bounded_and_continues(grader, monkeypatch):
     monkeypatch.setattr(folding, "GROUP", 3)
     monkeypatch.setattr(folding, "MAX_GROUPS", 2)
     for _ in range(8):
@@ -176,11 +176,11 @@ def test_folding_is_bounded_and_goes_on(grader, monkeypatch):
 
 
 @time_machine.travel(NOON, tick=False)
-def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, path):
+def test_old_days_are_compacted_to_one_row_per_version_without_changing_figures(owner, grader, path):
     other = GraderFactory()
     for hours in (0, 24 * 31, 24 * 40, 24 * 40 + 2, 24 * 40 + 4, 24 * 60):
-        for one in (grader, other):
-            record(one, [0.25, 1.0], [10.0, 20.0], {"timeout": 1}, version=one.version_id)
+        for each_grader in (grader, other):
+            record(each_grader, [0.25, 1.0], [10.0, 20.0], {"timeout": 1}, version=each_grader.version_id)
         record(grader, [0.5], [30.0])
         Tally.objects.update(at=NOON - timedelta(hours=hours))
         folding.fold()
@@ -197,7 +197,7 @@ def test_old_days_become_one_row_a_version_and_the_figures_stay(owner, grader, p
 
 
 @time_machine.travel(NOON, tick=False)
-def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
+def test_a_compacted_day_accepts_late_counters(grader):
     midnight = folding.floor_to(folding.DAY, NOON) - timedelta(days=50)
     for hours in (0, 3, 9):
         record(grader, [0.5], [10.0])
@@ -208,7 +208,7 @@ def test_a_day_that_is_one_row_already_takes_what_comes_late(grader):
         assert (row.start, row.scored) == (midnight, 3)
 
 
-def test_the_counters_of_a_grader_that_is_no_more_are_dropped(grader):
+def test_the_counters_of_a_deleted_grader_are_dropped(grader):
     import uuid
 
     tallies.record(uuid.uuid4(), None, values=[0.5], latency_ms=[1.0], errors={})
@@ -236,8 +236,8 @@ def test_a_percentile_from_buckets_is_at_most_5_percent_off(sample, q):
     rank = q * (len(ordered) - 1)
     low = int(rank)
     exact = ordered[low] + (rank - low) * (ordered[min(low + 1, len(ordered) - 1)] - ordered[low])
-    found = latencies.percentile(latencies.counted(sample), q)
-    assert found == pytest.approx(exact, rel=0.05, abs=0.1)
+    estimate = latencies.percentile(latencies.counted(sample), q)
+    assert estimate == pytest.approx(exact, rel=0.05, abs=0.1)
 
 
 def test_latencies_beyond_the_buckets_go_into_the_outer_ones():

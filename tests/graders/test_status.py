@@ -25,12 +25,12 @@ def test_a_change_is_recorded_with_its_reason(grader, now):
     assert (change.previous, change.current, len(change.reason)) == ("active", "degraded", 600)
 
 
-def test_a_change_to_where_it_is_records_nothing(grader):
+def test_a_change_to_the_same_status_records_nothing(grader):
     assert status.change(grader.pk, GraderStatus.ACTIVE, "again") is False
     assert not GraderStatusChange.objects.exists()
 
 
-def test_a_change_from_elsewhere_does_nothing(grader, now):
+def test_a_change_from_another_status_does_nothing(grader, now):
     assert status.change(grader.pk, GraderStatus.INACTIVE, "x", only_from=[GraderStatus.DEGRADED]) is False
     assert now() == "active"
 
@@ -83,7 +83,7 @@ def test_the_end_of_the_last_trouble_makes_it_active(grader, now):
     assert [change.reason for change in GraderStatusChange.objects.order_by("id")] == ["ill", "closed"]
 
 
-def test_a_degradation_of_which_no_trouble_is_known_ends_with_any(grader, now):
+def test_a_degradation_without_troubles_ends_with_any_recovery(grader, now):
     Grader.objects.update(status="degraded")
     assert status.recovered(grader.pk, Trouble.CIRCUIT, "closed") is True
     assert now() == "active"
@@ -105,19 +105,19 @@ def test_trouble_of_an_inactive_grader_waits_for_it(grader, now):
     assert now() == "active"
 
 
-def test_trouble_of_a_deleted_grader_is_nobodys(grader):
+def test_trouble_of_a_deleted_grader_is_ignored(grader):
     Grader.objects.update(deleted_at=grader.created_at)
     assert status.trouble(grader.pk, Trouble.HEALTH, "x") is False
     assert status.recovered(grader.pk, Trouble.HEALTH, "x") is False
     assert status.admit(grader.pk, "x") is False
 
 
-def test_without_failures_a_good_answer_is_one_look(grader, django_assert_num_queries):
+def test_without_failures_a_good_response_takes_one_query(grader, django_assert_num_queries):
     with django_assert_num_queries(1):
         status.note_auth_success(grader.pk)
 
 
-def test_an_inactive_grader_stays_so(grader, now):
+def test_an_inactive_grader_stays_inactive(grader, now):
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
     for _ in range(4):
         status.note_auth_failure(grader.pk)
@@ -131,7 +131,7 @@ def test_the_counter_does_not_run_over(grader):
     assert grader.auth_failures == status.MAX_AUTH_FAILURES
 
 
-def test_a_signed_410_makes_it_inactive_until_it_was_verified_again(owner, grader, path, now):
+def test_a_signed_410_makes_it_inactive_until_the_next_verification(owner, grader, path, now):
     assert status.note_gone(grader.pk) is True
     assert status.note_gone(grader.pk) is False
     assert (now(), grader.verified_at) == ("inactive", None)

@@ -1,4 +1,4 @@
-"""Who is told that a grader's status changed: an event in the outbox, in the transaction of the change."""
+"""Who gets an event when a grader's status changes: the outbox, in the transaction of the change."""
 
 from django.db import transaction
 
@@ -19,7 +19,7 @@ def listens(organization, *kinds):
     return organization
 
 
-def told():
+def data_by_organization():
     return {event.organization_id: event.data for event in Event.objects.all()}
 
 
@@ -27,10 +27,10 @@ def task_of(organization, grader, **fields):
     return TaskFactory(organization=organization, graders=[grader], **fields)
 
 
-def test_the_owner_is_told_with_the_reason(grader):
+def test_the_owner_gets_an_event_with_the_reason(grader):
     listens(grader.organization)
     status.trouble(grader.pk, Trouble.HEALTH, "ill")
-    assert told() == {
+    assert data_by_organization() == {
         grader.organization_id: {
             "graderId": grader.public_id,
             "previousStatus": "active",
@@ -40,15 +40,15 @@ def test_the_owner_is_told_with_the_reason(grader):
     }
 
 
-def test_those_with_a_task_on_it_are_told_once_and_not_why(grader):
+def test_organizations_with_a_task_on_it_get_one_event_without_the_reason(grader):
     consumer = listens(OrganizationFactory())
     task_of(consumer, grader)
     task_of(consumer, grader)
     status.change(grader.pk, GraderStatus.INACTIVE, "our affair")
-    assert {pk: data["reason"] for pk, data in told().items()} == {consumer.pk: None}
+    assert {pk: data["reason"] for pk, data in data_by_organization().items()} == {consumer.pk: None}
 
 
-def test_others_are_not_told(grader):
+def test_other_organizations_get_no_event(grader):
     archived, old, other, deaf = (OrganizationFactory() for _ in range(4))
     for organization in (archived, old, other):
         listens(organization)
@@ -59,13 +59,13 @@ def test_others_are_not_told(grader):
     moved_on.save()
     task_of(deaf, grader)
     status.change(grader.pk, GraderStatus.INACTIVE, "off")
-    assert told() == {}
+    assert data_by_organization() == {}
 
 
-def test_what_does_not_change_and_what_is_rolled_back_tells_nothing(grader):
+def test_unchanged_and_rolled_back_statuses_emit_no_event(grader):
     listens(grader.organization)
     status.change(grader.pk, GraderStatus.ACTIVE, "again")
     with transaction.atomic():
         status.change(grader.pk, GraderStatus.INACTIVE, "off")
         transaction.set_rollback(True)
-    assert told() == {}
+    assert data_by_organization() == {}

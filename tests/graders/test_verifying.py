@@ -52,8 +52,8 @@ def test_a_good_grader_becomes_active(owner, registered, serve, verify):
     assert (change.previous, change.current, change.reason) == ("inactive", "active", verification.VERIFIED)
 
 
-def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader, verify):
-    at(serve(SECRET).url)
+def test_verifying_twice_changes_nothing_more(owner, path, serve, point_at, grader, verify):
+    point_at(serve(SECRET).url)
     assert verify(owner, path)[0] is True
     assert verify(owner, path)[0] is True
     assert GraderStatusChange.objects.count() == 1
@@ -61,8 +61,8 @@ def test_verifying_twice_is_the_same_twice(owner, path, serve, at, grader, verif
 
 
 @pytest.mark.parametrize("secret", [SECRET, "atgs_" + "another" * 8])
-def test_it_counts_as_a_look_at_its_health(owner, path, serve, at, grader, verify, secret):
-    at(serve(secret).url)
+def test_a_verification_counts_as_a_health_check(owner, path, serve, point_at, grader, verify, secret):
+    point_at(serve(secret).url)
     before = clock.database_now()
     verify(owner, path)
     grader.refresh_from_db()
@@ -70,8 +70,8 @@ def test_it_counts_as_a_look_at_its_health(owner, path, serve, at, grader, verif
     assert reports.check_due() == 0, "the next look is due in five minutes"
 
 
-def test_another_secret_fails_and_stays_inactive(owner, path, serve, at, verify):
-    at(serve("atgs_" + "another" * 8).url)
+def test_another_secret_fails_and_stays_inactive(owner, path, serve, point_at, verify):
+    point_at(serve("atgs_" + "another" * 8).url)
     verified, checks = verify(owner, path)
     assert not verified
     assert checks["health"]["passed"] is False
@@ -81,24 +81,24 @@ def test_another_secret_fails_and_stays_inactive(owner, path, serve, at, verify)
     assert not GraderStatusChange.objects.exists()
 
 
-def test_an_address_where_nobody_answers_fails(owner, path, at, verify):
-    at("http://127.0.0.1:1025")
+def test_an_address_that_does_not_answer_fails(owner, path, point_at, verify):
+    point_at("http://127.0.0.1:1025")
     verified, checks = verify(owner, path)
     assert (verified, checks["health"]["passed"]) == (False, False)
 
 
-def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, at, settings, verify):
+def test_an_address_that_is_not_allowed_is_not_called(owner, path, httpserver, point_at, settings, verify):
     settings.AUTOTUNE_OUTBOUND_ALLOW_GRADERS = ()
-    at(f"http://127.0.0.1:{httpserver.port}")
+    point_at(f"http://127.0.0.1:{httpserver.port}")
     verified, checks = verify(owner, path)
     assert not verified
     assert checks["health"]["detail"].startswith("address_refused: ")
     assert httpserver.log == []
 
 
-def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpserver, at, verify):
+def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpserver, point_at, verify):
     httpserver.expect_request("/health").respond_with_json({"status": "healthy", "version": "INNER-PAGE"})
-    at(f"http://127.0.0.1:{httpserver.port}")
+    point_at(f"http://127.0.0.1:{httpserver.port}")
     verified, checks = verify(owner, path)
     assert not verified
     assert checks["health"]["detail"].startswith("missing_header: ")
@@ -106,47 +106,47 @@ def test_an_unsigned_health_fails_and_its_body_is_not_shown(owner, path, httpser
     assert [request.path for request, _ in httpserver.log] == ["/health"]
 
 
-def test_an_unhealthy_grader_is_not_verified(owner, path, serve, at, verify):
+def test_an_unhealthy_grader_is_not_verified(owner, path, serve, point_at, verify):
     live = serve(SECRET)
     live.kit.status = "unhealthy"
-    at(live.url)
+    point_at(live.url)
     verified, checks = verify(owner, path)
     assert (verified, checks["health"]["passed"], live.seen) == (False, False, [])
     assert "unhealthy" in checks["health"]["detail"]
 
 
-def test_a_degraded_grader_is_verified_as_degraded(owner, path, serve, at, verify):
+def test_a_degraded_grader_is_verified_as_degraded(owner, path, serve, point_at, verify):
     live = serve(SECRET)
     live.kit.status = "degraded"
-    at(live.url)
+    point_at(live.url)
     assert verify(owner, path)[0] is True
     assert owner.get(path).json()["grader"]["status"] == "degraded"
 
 
-def test_a_failing_score_is_not_verified(owner, path, serve, at, verify):
+def test_a_failing_score_is_not_verified(owner, path, serve, point_at, verify):
     def fail(completion):
         raise RuntimeError("boom")
 
-    at(serve(SECRET, score=fail).url)
+    point_at(serve(SECRET, score=fail).url)
     verified, checks = verify(owner, path)
     assert (verified, checks["health"]["passed"], checks["score"]["passed"]) == (False, True, False)
     assert "boom" not in json.dumps(checks)
 
 
-def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, at, verify):
+def test_a_grader_that_cannot_judge_the_sample_is_verified(owner, path, serve, point_at, verify):
     def refuse(completion):
         raise CannotJudge(f"only contracts; {SECRET}")
 
-    at(serve(SECRET, score=refuse).url)
+    point_at(serve(SECRET, score=refuse).url)
     verified, checks = verify(owner, path)
     assert verified, checks
     assert "only contracts" in checks["score"]["detail"]
     assert SECRET not in json.dumps(checks)
 
 
-def test_what_differs_from_the_registration_is_told(owner, path, serve, at, verify):
+def test_differences_from_the_registration_are_reported(owner, path, serve, point_at, verify):
     live = serve(SECRET, max_batch_size=7, domains=("law",), supports_dimensions=True)
-    at(live.url)
+    point_at(live.url)
     verified, checks = verify(owner, path)
     assert verified
     detail = checks["capabilities"]["detail"]
@@ -155,20 +155,20 @@ def test_what_differs_from_the_registration_is_told(owner, path, serve, at, veri
     assert "domains differ" in detail
 
 
-def test_a_grader_without_a_version_has_one_all_the_same(owner, path, serve, at, grader, verify):
+def test_a_grader_that_reports_no_version_gets_one(owner, path, serve, point_at, grader, verify):
     live = serve(SECRET)
-    told = live.kit.health
+    original_health = live.kit.health
 
-    live.kit.health = lambda: {**told(), "version": None}
-    at(live.url)
+    live.kit.health = lambda: {**original_health(), "version": None}
+    point_at(live.url)
     assert verify(owner, path)[0] is True
     grader.refresh_from_db()
     assert grader.version.label == versions.UNREPORTED
 
 
-def test_a_new_version_becomes_current(owner, path, serve, at, grader, verify):
+def test_a_new_version_becomes_current(owner, path, serve, point_at, grader, verify):
     live = serve(SECRET)
-    at(live.url)
+    point_at(live.url)
     verify(owner, path)
     live.kit.version = "3.0.0"
     verify(owner, path)
@@ -200,8 +200,8 @@ def clocked(httpserver, secret, offset):
 
 
 @pytest.mark.parametrize(("offset", "side"), [(120, "ahead of"), (-120, "behind")])
-def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, at, offset, side, verify):
-    at(clocked(httpserver, SECRET, offset))
+def test_a_skewed_clock_is_reported_and_tolerated(owner, path, httpserver, point_at, offset, side, verify):
+    point_at(clocked(httpserver, SECRET, offset))
     verified, checks = verify(owner, path)
     assert verified
     assert side in checks["clock"]["detail"]
@@ -209,15 +209,15 @@ def test_a_skewed_clock_is_told_and_borne(owner, path, httpserver, at, offset, s
 
 
 @pytest.mark.parametrize("offset", [400, -400])
-def test_a_clock_that_is_too_far_off_fails(owner, path, httpserver, at, offset, verify):
-    at(clocked(httpserver, SECRET, offset))
+def test_a_clock_that_is_too_far_off_fails(owner, path, httpserver, point_at, offset, verify):
+    point_at(clocked(httpserver, SECRET, offset))
     verified, checks = verify(owner, path)
     assert (verified, checks["clock"]["passed"], checks["health"]["passed"]) == (False, False, False)
 
 
-def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path, serve, at, grader, verify):
+def test_in_a_grace_period_a_401_is_retried_with_the_current_secret(owner, path, serve, point_at, grader, verify):
     live = serve(SECRET)
-    at(live.url)
+    point_at(live.url)
     new = owner.post(f"{path}/rotate-secret").json()["credentials"]["sharedSecret"]
     live.kit.secrets.__init__(new, None)
     verified, checks = verify(owner, path)
@@ -225,9 +225,11 @@ def test_in_a_grace_period_a_401_is_answered_with_the_current_secret(owner, path
     assert [secret.secret for secret in credentials.active_secrets(grader)] == [new, SECRET]
 
 
-def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(owner, path, serve, at, verify):
+def test_a_failed_verification_degrades_an_active_grader_and_a_successful_one_restores_it(
+    owner, path, serve, point_at, verify
+):
     live = serve(SECRET)
-    at(live.url)
+    point_at(live.url)
     verify(owner, path)
     live.kit.status = "unhealthy"
     assert verify(owner, path)[0] is False
@@ -241,8 +243,8 @@ def test_a_failed_check_of_an_active_grader_degrades_it_and_a_good_one_mends_it(
     "change",
     [lambda api, path: api.patch(path, {"endpoint": "http://127.0.0.1:1026"}), lambda api, path: api.delete(path)],
 )
-def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serve, at, change):
-    at(serve(SECRET).url)
+def test_a_grader_changed_or_deleted_during_its_verification_is_not_verified(owner, path, serve, point_at, change):
+    point_at(serve(SECRET).url)
     grader = Grader.objects.get()
     target = targets.load(grader)
     probe = verification.run(grader, target)
@@ -255,8 +257,12 @@ def test_a_grader_that_moved_or_went_meanwhile_is_not_verified(owner, path, serv
     assert not GraderCheck.objects.exists()
 
 
-def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, at, grader, verify):
-    at(serve(SECRET).url, status="degraded", troubles=["health", "auth", "verification", "circuit"], auth_failures=3)
+def test_a_successful_verification_ends_every_trouble_except_an_open_circuit(
+    owner, path, serve, point_at, grader, verify
+):
+    point_at(
+        serve(SECRET).url, status="degraded", troubles=["health", "auth", "verification", "circuit"], auth_failures=3
+    )
     assert verify(owner, path)[0] is True
     grader.refresh_from_db()
     assert (grader.status, grader.troubles, grader.auth_failures) == ("degraded", ["circuit"], 0)
@@ -266,16 +272,16 @@ def test_a_good_one_ends_every_trouble_but_an_open_circuit(owner, path, serve, a
     assert grader.status == "active"
 
 
-def test_a_good_one_lets_the_calls_of_a_held_grader_go_on(owner, path, serve, at, grader, verify):
-    at(serve(SECRET).url, status="degraded", troubles=["health"], health="unhealthy")
+def test_a_successful_verification_releases_a_held_grader(owner, path, serve, point_at, grader, verify):
+    point_at(serve(SECRET).url, status="degraded", troubles=["health"], health="unhealthy")
     pauses.pause(grader.pk, timezone.now() + timedelta(minutes=6), pauses.UNHEALTHY)
     assert verify(owner, path)[0] is True
     grader.refresh_from_db()
     assert (grader.status, grader.health, grader.held_until) == ("active", "healthy", None)
 
 
-def test_a_grader_that_its_owner_switched_off_is_verified_and_stays_off(owner, path, serve, at, grader, verify):
-    at(serve(SECRET).url)
+def test_a_grader_that_its_owner_switched_off_is_verified_and_stays_off(owner, path, serve, point_at, grader, verify):
+    point_at(serve(SECRET).url)
     verify(owner, path)
     owner.patch(path, {"status": "inactive"})
     Grader.objects.update(verified_at=None)
@@ -285,8 +291,8 @@ def test_a_grader_that_its_owner_switched_off_is_verified_and_stays_off(owner, p
     assert owner.patch(path, {"status": "active"}).json()["grader"]["status"] == "active"
 
 
-def test_one_that_was_gone_is_back_after_it_was_verified(owner, path, serve, at, grader, verify):
-    at(serve(SECRET).url)
+def test_a_verification_returns_a_gone_grader_to_service(owner, path, serve, point_at, grader, verify):
+    point_at(serve(SECRET).url)
     verify(owner, path)
     status.note_gone(grader.pk)
     assert verify(owner, path)[0] is True
@@ -294,14 +300,14 @@ def test_one_that_was_gone_is_back_after_it_was_verified(owner, path, serve, at,
     assert (grader.status, grader.gone_at) == ("active", None)
 
 
-def test_a_body_is_refused_and_an_empty_object_taken(owner, path, serve, at):
-    at(serve(SECRET).url)
+def test_a_body_is_refused_and_an_empty_object_accepted(owner, path, serve, point_at):
+    point_at(serve(SECRET).url)
     answer = owner.post(f"{path}/verify", {"force": True})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/force")
     assert owner.post(f"{path}/verify", {}).status_code == 200
 
 
-def test_the_wrong_role_is_403_a_stranger_404_and_nobody_401(colleague, api_for, owner, path):
+def test_the_wrong_role_gets_403_a_stranger_404_and_a_missing_key_401(colleague, api_for, owner, path):
     assert colleague("training_operator").post(f"{path}/verify").status_code == 403
     assert colleague("grader_owner").post(f"{path}/verify").status_code == 404
     assert api_for(role="organization_admin").post(f"{path}/verify").status_code == 404

@@ -1,4 +1,4 @@
-"""Rows A of the list: what is sent in place of a completion, alone and as one item of a batch."""
+"""Rows A of the list: what is sent in place of a completion, by itself and as one item of a batch."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.scores.submitting import item, problems, rows
 pytestmark = pytest.mark.django_db
 DEEP = b'{"a":' * 17 + b"1" + b"}" * 17
 
-FRAGMENTS = {  # members as octets, what they are refused with, and where
+FRAGMENTS = {  # members as bytes, the code of the refusal, and its pointer
     "A02": [
         (b'"metadata": {"x": NaN}', "/metadata/x", "invalid_json"),
         (b'"metadata": {"x": [-Infinity]}', "/metadata/x/0", "invalid_json"),
@@ -74,7 +74,7 @@ def task(api):
 
 
 def octets(task, members):
-    """A right submission but for some members, given as octets."""
+    """A valid submission except for some members, as bytes."""
     ours = item(task)
     for name in NAMED:
         if f'"{name}"'.encode() in members:
@@ -83,7 +83,7 @@ def octets(task, members):
 
 
 @pytest.mark.parametrize(("members", "pointer", "code"), CASES)
-def test_what_is_no_right_completion_is_refused_by_its_place_and_harms_no_other(api, task, members, pointer, code):
+def test_an_invalid_completion_is_refused_with_its_pointer_and_affects_no_other(api, task, members, pointer, code):
     bad, good = octets(task, members), json.dumps(item(task)).encode()
     assert problems(api.post("/completions", raw=bad)) == [(pointer, code)]
     batch = b'{"completions": [%b, %b]}' % (good, bad)
@@ -98,11 +98,11 @@ def test_what_is_no_right_completion_is_refused_by_its_place_and_harms_no_other(
     assert rows() == (1, 1)
 
 
-def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, task):
+def test_a12_every_kind_of_fault_in_one_batch_is_reported_by_its_item(api, task):
     good = json.dumps(item(task)).encode()
     bad = [octets(task, members) for members, *_ in (FRAGMENTS[row][0] for row in ("A02", "A03", "A05", "A06", "A19"))]
     batch = b'{"completions": [%b, %b, null, 1, %b]}' % (good, b", ".join(bad), good)
-    found = {pointer.split("/")[2]: code for pointer, code in problems(api.post("/completions/batch", raw=batch))}
+    codes = {pointer.split("/")[2]: code for pointer, code in problems(api.post("/completions/batch", raw=batch))}
     expected = {
         "1": "invalid_json",
         "2": "duplicate_key",
@@ -110,10 +110,10 @@ def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, ta
         "4": "invalid_text",
         "5": "unknown_field",
     }
-    assert found == expected | {"6": "wrong_type", "7": "wrong_type"}
+    assert codes == expected | {"6": "wrong_type", "7": "wrong_type"}
     answer = api.post("/completions/batch?partial=true", raw=batch).json()
-    assert [one["index"] for one in answer["completions"]] == [0, 8]
-    assert [str(one["index"]) for one in answer["errors"]] == list(found)
+    assert [stored["index"] for stored in answer["completions"]] == [0, 8]
+    assert [str(error["index"]) for error in answer["errors"]] == list(codes)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +125,18 @@ def test_a12_faults_of_every_kind_in_one_batch_are_told_each_by_its_item(api, ta
     ],
     ids=lambda raw: raw[:40].decode(),
 )  # fmt: skip
-def test_a12_a_fault_outside_the_items_refuses_the_batch_whatever_partial_says(api, raw):
+def test_a12_a_fault_outside_the_items_refuses_the_batch_even_if_partial(api, raw):
     assert len(problems(api.post("/completions/batch?partial=true", raw=raw))) == 1
 
 
 @pytest.mark.parametrize("member", ["prompt", "response"])
-def test_a09_a_text_of_a_mebibyte_and_an_octet_is_refused_by_its_name(api, task, member):
+def test_a09_a_text_one_byte_over_a_mebibyte_is_refused_by_its_name(api, task, member):
     for text in ("x" * (2**20 + 1), "é" * (2**19) + "x", "😀" * 2**18 + "x"):
         assert problems(api.post("/completions", item(task, **{member: text}))) == [(f"/{member}", "too_long")]
     assert rows() == (0, 0)
 
 
-def test_a20_what_is_no_id_is_refused_as_one(api, task):
+def test_a20_an_invalid_id_is_refused(api, task):
     right = public("task", task)
     for value in ([right], {"id": right}, True, 1.0, 10**15, -1, None):
         assert problems(api.post("/completions", item(task, taskId=value))) == [("/taskId", "malformed_id")], value
@@ -155,7 +155,7 @@ def test_a20_what_is_no_id_is_refused_as_one(api, task):
     assert rows() == (0, 0)
 
 
-def test_a22_odd_text_comes_back_octet_for_octet(api, task):
+def test_a22_unusual_text_is_returned_byte_for_byte(api, task):
     odd = [
         "\u202eevil\u2066",
         "e" + "\u0301" * 1_000,

@@ -12,7 +12,7 @@ def faces(db, drain):  # noqa: F811
     return Faces(drain)
 
 
-def test_b44_an_answer_just_before_the_deadline_is_a_good_one(faces):
+def test_b44_a_response_just_before_the_deadline_counts(faces):
     def late(connection, request):
         body = result(request)
         connection.closing.wait(TIMEOUT_MS / 1000 * 0.7)

@@ -1,4 +1,4 @@
-"""C27: thousands of connections of strangers delay nobody else, with the processes as the Procfile starts them."""
+"""C27: thousands of foreign connections delay nobody, with the processes as the Procfile starts them."""
 
 import contextlib
 import json

@@ -35,18 +35,18 @@ def makers(api):
     grader = public("grader", GraderFactory(organization=api.organization))
     capabilities = {"maxBatchSize": 1}
     task = {"promptTemplate": "x", "graderId": grader}
-    made = api.post("/tasks", {"name": "kept", **task}).json()["id"]
+    task_id = api.post("/tasks", {"name": "kept", **task}).json()["id"]
     return {
         "grader": lambda name: api.post(
             "/graders", {"name": name, "endpoint": "https://g.example.org", "capabilities": capabilities}
         ),
         "grader's new name": lambda name: api.patch(f"/graders/{grader}", {"name": name}),
         "task": lambda name: api.post("/tasks", {"name": name, **task}),
-        "task's new name": lambda name: api.patch(f"/tasks/{made}", {"name": name}),
+        "task's new name": lambda name: api.patch(f"/tasks/{task_id}", {"name": name}),
     }
 
 
-def test_d18_an_odd_name_is_text_and_comes_back_as_it_was(makers):
+def test_d18_an_unusual_name_is_text_and_returned_unchanged(makers):
     for what, make in makers.items():
         for name in ODD_NAMES:
             answer = make(f"{name} {what.split(chr(39))[0]} {len(what)}")
@@ -55,7 +55,7 @@ def test_d18_an_odd_name_is_text_and_comes_back_as_it_was(makers):
             assert shown["name"].startswith(name)
 
 
-def test_d18_what_is_no_line_of_text_is_no_name(makers):
+def test_d18_a_name_must_be_one_line_of_text(makers):
     before = set(Task.objects.values_list("name", flat=True)), set(Grader.objects.values_list("name", flat=True))
     for what, make in makers.items():
         for name in NO_NAMES:
@@ -87,7 +87,7 @@ def test_d01_to_d07_no_hostile_address_is_registered_or_changed_to(api):
     assert (Grader.objects.get().endpoint, Webhook.objects.get().url) == (grader.endpoint, "https://h.example.org/")
 
 
-def test_d10_a_check_of_a_grader_shows_nothing_of_what_its_address_answered(api, settings):
+def test_d10_a_check_of_a_grader_reveals_nothing_of_the_response(api, settings):
     from autotune.core.outbound.addresses import parse_allow
     from tests.support.rawserver import raw_server
 
@@ -101,7 +101,7 @@ def test_d10_a_check_of_a_grader_shows_nothing_of_what_its_address_answered(api,
     assert not any(marker in answer.content for answer in answers)
 
 
-def test_d22_what_is_no_pin_is_refused(api):
+def test_d22_an_invalid_pin_is_refused(api):
     body = {"name": "x", "endpoint": "https://g.example.org", "capabilities": {"maxBatchSize": 1}}
     for pin in (
         "",
@@ -124,9 +124,9 @@ def test_d16_a_pattern_that_never_ends_is_stored_and_not_run(api):
     """Schemas are checked for their form; a nested one is refused by its depth (`tasks/test_schemas.py`)."""
     grader = public("grader", GraderFactory(organization=api.organization))
     schema = {"type": "string", "pattern": "(a+)+$", "allOf": [{"pattern": "^(a|a)*$"}] * 100}
-    made = api.post("/tasks", {"name": "n", "promptTemplate": "x", "graderId": grader, "responseSchema": schema})
-    assert made.status_code == 201
+    answer = api.post("/tasks", {"name": "n", "promptTemplate": "x", "graderId": grader, "responseSchema": schema})
+    assert answer.status_code == 201
     begun = time.process_time()
-    sent = {"taskId": made.json()["id"], "modelId": "m", "prompt": "p", "response": "a" * 100_000 + "!"}
+    sent = {"taskId": answer.json()["id"], "modelId": "m", "prompt": "p", "response": "a" * 100_000 + "!"}
     assert api.post("/completions", sent).status_code == 202
     assert time.process_time() - begun < 2

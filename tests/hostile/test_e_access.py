@@ -20,7 +20,7 @@ def api(api_for):
     return api_for(role="organization_admin")
 
 
-def test_e01_e02_what_is_no_key_is_401_and_comes_back_nowhere(api, caplog):
+def test_e01_e02_an_invalid_key_is_401_and_never_echoed(api, caplog):
     right = api.key
     for text in (
         "", "Bearer", "Bearer ", f"Bearer  {right}", f"Bearer {right} ", f"Bearer {right}x", f"Bearer {right[:-1]}", f"bearer: {right}",
@@ -34,7 +34,7 @@ def test_e01_e02_what_is_no_key_is_401_and_comes_back_nowhere(api, caplog):
     assert api.get("/tasks").status_code == 200
 
 
-def test_e07_an_id_of_another_organization_in_the_body_is_not_found_and_nothing_is_made(api, api_for):
+def test_e07_an_id_of_another_organization_in_the_body_is_not_found_and_nothing_is_created(api, api_for):
     other = TaskFactory()
     ours = TaskFactory(organization=api.organization)
     foreign = public("grader", other.version.members.first().grader)
@@ -59,7 +59,7 @@ def test_e11_of_a_hundred_items_the_foreign_one_is_never_processed(api):
     assert other.completions.count() == 0
 
 
-def test_e17_a_key_is_shown_nowhere_but_when_it_is_made(api, caplog, admin_client):
+def test_e17_a_key_is_shown_only_when_it_is_created(api, caplog, admin_client):
     with caplog.at_level(logging.DEBUG):
         answers = [
             api.get("/tasks"),
@@ -76,7 +76,7 @@ def test_e17_a_key_is_shown_nowhere_but_when_it_is_made(api, caplog, admin_clien
     assert secret not in caplog.text
 
 
-def test_e18_work_goes_on_when_its_submitter_is_gone_and_the_key_does_not(api, grader, drain):  # noqa: F811 - fixtures
+def test_e18_work_of_a_removed_member_continues_and_their_key_ends(api, grader, drain):  # noqa: F811 - fixtures
     task = TaskFactory(organization=api.organization, graders=[grader], created_by=api.user)
     RunFactory(completion=CompletionFactory(task=task, created_by=api.user))
     Membership.objects.filter(user=api.user).delete()
@@ -87,7 +87,7 @@ def test_e18_work_goes_on_when_its_submitter_is_gone_and_the_key_does_not(api, g
     assert Score.objects.count() == 1
 
 
-def test_e18_who_moved_sees_what_the_new_organization_has_alone(api, api_for):
+def test_e18_a_person_who_moved_sees_only_the_new_organization(api, api_for):
     score = ScoreFactory(run__completion__task=TaskFactory(organization=api.organization))
     mover = api_for(organization=api.organization, user=UserFactory(), role="training_operator")
     assert mover.get(f"/scores/{score.public_id}").status_code == 200

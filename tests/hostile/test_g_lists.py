@@ -6,8 +6,10 @@ from tests.api.conftest import world_of
 from tests.api.documented import OPERATIONS
 from tests.factories import ApiKeyFactory
 
-READS = [one for one in OPERATIONS if one.method == "GET" and one.needs_key]
-LISTS = [one for one in READS if any(p["name"] == "cursor" for p in one.described.get("parameters", ()))]
+READS = [operation for operation in OPERATIONS if operation.method == "GET" and operation.needs_key]
+LISTS = [
+    operation for operation in READS if any(p["name"] == "cursor" for p in operation.described.get("parameters", ()))
+]
 TRICKS = (
     "owner__password__startswith=p", "user__password=x", "grader__secret__regex=.", "organization_id=1", "pk__in=1",
     "id__gt=0", "created_by__email__contains=a", "ordering=user__password", "fields=secret", "include=secret", "_=1",
@@ -37,7 +39,7 @@ def world(db):
     return world_of(ApiKeyFactory(organization__operating=True), "https://grader.example.org")
 
 
-def test_g01_no_query_reaches_behind_the_documented_parameters(world):
+def test_g01_no_query_reaches_undocumented_fields(world):
     for operation in READS:
         for trick in TRICKS:
             answer = world.api.get(f"{operation.url(world.ids)}?{trick}")
@@ -78,8 +80,12 @@ def test_g04_no_list_is_paged_without_a_bound(world):
             assert world.api.get(f"{operation.url(world.ids)}?{query}").status_code == 400, (operation.name, query)
 
 
-def test_h11_odd_moments_are_read_or_refused_and_never_a_fault(world):
-    dated = [one for one in READS if any(p["name"] == "startDate" for p in one.described.get("parameters", ()))]
+def test_h11_unusual_times_are_read_or_refused_and_never_an_error(world):
+    dated = [
+        operation
+        for operation in READS
+        if any(p["name"] == "startDate" for p in operation.described.get("parameters", ()))
+    ]
     assert dated
     for operation in dated:
         for moment in MOMENTS:
@@ -90,7 +96,7 @@ def test_h11_odd_moments_are_read_or_refused_and_never_a_fault(world):
                     assert answer.json()["errors"][0]["pointer"] == f"?{name}"
 
 
-def test_g18_scores_that_are_lacking_are_counted_and_never_nought(world):
+def test_g18_missing_scores_are_counted_and_never_zero(world):
     figures = world.api.get("/scores/summary").json()
     assert (figures["totalRecords"], figures["scoreDistribution"]["mean"]) == (1, 0.5)
     assert figures["unscored"] == 1

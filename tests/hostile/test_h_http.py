@@ -54,7 +54,7 @@ def test_a27_a_client_that_leaves_at_once_and_repeats_with_its_key_has_one_row(w
     assert ask(web, "GET", "/api/v1/webhooks")[1].count("hooks.example.org/a27") == 1
 
 
-def test_h03_no_link_comes_from_the_request(web):
+def test_h03_no_link_is_built_from_the_request(web):
     for lines in (
         ("X-Forwarded-Host: evil.example",),
         ("X-Forwarded-Proto: https", "Forwarded: host=evil.example"),
@@ -76,14 +76,14 @@ def test_h03_no_link_comes_from_the_request(web):
     ],
     ids=["address", "header", "many headers"],
 )
-def test_what_is_too_long_for_the_server_is_refused_in_the_form_of_all_refusals(web, path, lines, status, code):
+def test_requests_too_long_for_the_server_get_a_problem_response(web, path, lines, status, code):
     answered, answer = ask(web, "GET", path, *lines)
     head, _, body = answer.partition("\r\n\r\n")
     assert (answered, json.loads(body)["code"]) == (status, code)
     assert "Content-Type: application/problem+json" in head
 
 
-def test_an_address_of_eight_thousand_octets_is_read(web):
+def test_an_address_of_eight_thousand_bytes_is_read(web):
     status, answer = ask(web, "GET", "/api/v1/tasks?search=" + "%F0%9F%A6%89" * 600)
     assert (status, '"?search"' in answer) == (400, True), answer
 
@@ -93,7 +93,7 @@ def test_an_address_of_eight_thousand_octets_is_read(web):
     ["/", "/api/v1/health", "/api/v1/tasks", "/api/v1/nowhere", "/admin/login/", "/static/css/site.css", "/\x01"],
 )
 @pytest.mark.parametrize("method", ["TRACE", "PROPFIND", "OPTIONS", "HEAD", "PURGE", "get", "G3T"])
-def test_h04_every_method_on_every_kind_of_address_has_a_right_answer(web, method, path):
+def test_h04_every_method_on_every_kind_of_address_has_a_valid_response(web, method, path):
     status, answer = ask(web, method, path, "X-Marker: echo-7731")
     assert status < 500, answer
     assert "echo-7731" not in answer
@@ -101,14 +101,14 @@ def test_h04_every_method_on_every_kind_of_address_has_a_right_answer(web, metho
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/api/v1/tasks/x", "/nowhere"])
-def test_h08_what_is_not_there_tells_a_request_id_and_nothing_of_the_server(web, path):
+def test_h08_a_404_has_a_request_id_and_reveals_nothing_of_the_server(web, path):
     status, answer = ask(web, "GET", path)
     assert status == 404
     assert re.search(r"X-Request-Id: \S+", answer, re.IGNORECASE)
     assert not re.search(r"Traceback|django|settings|urlconf|gunicorn/|Python", answer, re.IGNORECASE)
 
 
-def test_h07_while_hundreds_send_an_octet_a_second_the_others_are_served(web):
+def test_h07_hundreds_of_slow_senders_do_not_block_others(web):
     with contextlib.ExitStack() as held:
         slow = []
         for number in range(SLOW_CLIENTS):

@@ -52,9 +52,9 @@ def strace():
 
 def connects(trace):
     """{(address, port)} of the TCP connects. Those of UDP send nothing: the C library asks for a source address."""
-    found = [CONNECT.search(line) for line in trace.read_text(errors="replace").splitlines() if "AF_INET" in line]
-    assert None not in found, "a line of strace that cannot be read"
-    return {(one["address"], int(one["port"])) for one in found if one["kind"] == "TCP"}
+    matches = [CONNECT.search(line) for line in trace.read_text(errors="replace").splitlines() if "AF_INET" in line]
+    assert None not in matches, "a line of strace that cannot be read"
+    return {(match["address"], int(match["port"])) for match in matches if match["kind"] == "TCP"}
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +81,10 @@ def watched(tmp_path_factory):
                 tree.start(SupervisedProcess(process.name, command, process.env, process.cwd))
         tree.wait_for(lambda: answers(int(env["PORT"]), launch.READY_PATH), "the start of the web process", START_S)
         url = f"http://127.0.0.1:{env['PORT']}"
-        made = json.loads(planted.stdout.splitlines()[-1])
-        with AutotuneClient(made["key"], url, max_retries=0) as client:
+        world = json.loads(planted.stdout.splitlines()[-1])
+        with AutotuneClient(world["key"], url, max_retries=0) as client:
             yield SimpleNamespace(
-                client=client, traces=traces, control=("127.0.0.1", grader.port), fake=grader, graders=made["graders"],
+                client=client, traces=traces, control=("127.0.0.1", grader.port), fake=grader, graders=world["graders"],
                 database=data / "autotune.sqlite3", tree=tree, env=env, watch=(watcher, *options), data=data,
             )  # fmt: skip
 
@@ -94,7 +94,7 @@ def count(watched, query):
         return connection.execute(query).fetchone()[0]
 
 
-def test_there_are_enough_of_them():
+def test_the_list_of_addresses_is_long_enough():
     assert len(set(SSRF)) == len(SSRF) >= 120
     assert len(PLANTED) >= 120
 
@@ -114,7 +114,7 @@ def test_d01_to_d06_none_can_be_registered(watched, what):
         assert {error.pointer for error in refused.value.errors} <= {"/endpoint", "/url"}, url
 
 
-def test_none_can_take_the_place_of_another(watched):
+def test_none_can_replace_an_existing_address(watched):
     client = watched.client
     webhook = next(iter(client.webhooks.list())).id
     for url in SSRF:
@@ -127,7 +127,7 @@ def test_none_can_take_the_place_of_another(watched):
             assert refused.value.status == 400, url
 
 
-def test_the_health_check_that_beat_asks_for_calls_none(watched):
+def test_the_scheduled_health_check_calls_none(watched):
     trace = watched.data / "health.trace"
     program = "import django; django.setup(); from graders.health import reports; print(reports.check_due())"
     done = subprocess.run(
@@ -139,7 +139,7 @@ def test_the_health_check_that_beat_asks_for_calls_none(watched):
     assert connects(trace) == {watched.control}
 
 
-def test_b32_none_is_called_by_health_score_or_webhook_although_it_stands_in_the_table(watched):
+def test_b32_none_is_called_by_health_score_or_webhook_even_if_it_is_stored(watched):
     good, *hostile = watched.graders
     for grader in hostile:
         assert not watched.client.graders.verify(grader).verified

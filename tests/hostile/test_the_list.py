@@ -21,7 +21,7 @@ def names_of(path):
     }
 
 
-def test_every_row_is_there_once():
+def test_every_row_is_listed_once():
     ids = [row for row, *_ in ROWS]
     assert [row for row, count in Counter(ids).items() if count > 1] == []
     assert Counter(row[0] for row in ids) == PARTS
@@ -33,12 +33,14 @@ def test_every_row_names_a_test_or_says_why_there_is_none():
 
 def test_every_test_that_is_named_exists():
     named = {(path, name) for _, _, shown in ROWS for path, name in NAMED.findall(shown)}
-    known = {path: names_of(ROOT / "tests" / path) if (ROOT / "tests" / path).exists() else set() for path, _ in named}
-    assert sorted((path, name) for path, name in named if name not in known[path]) == []
+    test_names = {
+        path: names_of(ROOT / "tests" / path) if (ROOT / "tests" / path).exists() else set() for path, _ in named
+    }
+    assert sorted((path, name) for path, name in named if name not in test_names[path]) == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests/hostile").glob("test_[a-h]_*.py")), ids=lambda path: path.stem)
-def test_a_test_that_bears_the_id_of_a_row_is_named_by_that_row(path):
+def test_a_test_with_the_id_of_a_row_is_named_by_that_row(path):
     shown = {row: tests for row, _, tests in ROWS}
     borne = [(row.upper(), name) for name in names_of(path) for row in re.findall(r"(?<=_)[a-h]\d\d(?=_)", name)]
     assert [(row, name) for row, name in borne if f"::{name}`" not in shown[row]] == []

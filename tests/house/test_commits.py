@@ -158,7 +158,7 @@ def test_a_body_satisfies_the_rule(repository):
 
 
 @pytest.mark.parametrize("body", ["Signed-off-by: Ada <ada@example.org>", "Change: move\nReviewed-by: Ada <a@b.org>"])
-def test_trailers_alone_are_no_body(repository, body):
+def test_trailers_do_not_count_as_a_body(repository, body):
     repository.commit(f"Add rows\n\n{body}", rows=201)
     (message,) = repository.messages()
     assert "add a body" in message

@@ -1,4 +1,4 @@
-"""The documentation says what the code does: links lead somewhere, codes and endpoints are all named in docs/api/."""
+"""The documentation matches the code: links have targets, codes and endpoints are all named in docs/api/."""
 
 import ast
 import json
@@ -51,7 +51,7 @@ def dead_links(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_within_the_repository_leads_somewhere(page):
+def test_every_link_within_the_repository_has_a_target(page):
     assert list(dead_links(page)) == []
 
 
@@ -67,7 +67,7 @@ def git(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(
     git("rev-parse", "--is-shallow-repository").stdout.strip() != "false", reason="the history is not whole"
 )
-def test_commits_to_copy_exist_and_change_the_files_that_they_are_shown_with():
+def test_commits_to_copy_exist_and_change_the_named_files():
     commands = COMMIT.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     assert len(commands) > 10
     for commit, paths in commands:
@@ -112,8 +112,8 @@ def _in_call(node: ast.Call) -> Iterator[str]:
 
 def _in_assignment(target: ast.expr, value: ast.expr) -> Iterator[str]:
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        for one, its in zip(target.elts, value.elts, strict=True):
-            yield from _in_assignment(one, its)
+        for element, its in zip(target.elts, value.elts, strict=True):
+            yield from _in_assignment(element, its)
     elif isinstance(target, ast.Name) and target.id in CODES_IN:
         yield from _texts(value)
 
@@ -127,17 +127,17 @@ def _texts(node: ast.AST) -> Iterator[str]:
 
 def all_codes() -> dict[str, str]:
     """{code: a module that gives it}."""
-    found: dict[str, str] = {}
+    modules_by_code: dict[str, str] = {}
     for app in APPS:
         for path in sorted((ROOT / app).rglob("*.py")):
             if "migrations" not in path.parts and "demo" not in path.parts:
                 for code in codes_of(ast.parse(path.read_text(encoding="utf-8"))):
-                    found.setdefault(code, str(path.relative_to(ROOT)))
-    return {code: where for code, where in found.items() if code not in NO_CODES}
+                    modules_by_code.setdefault(code, str(path.relative_to(ROOT)))
+    return {code: where for code, where in modules_by_code.items() if code not in NO_CODES}
 
 
 def test_the_collector_finds_codes_in_all_the_ways_they_are_written():
-    found = all_codes()
+    codes = all_codes()
     for code in (
         "invalid_request", "unavailable",  # attributes of a class
         "has_completions", "rotation_in_progress",  # keywords
@@ -148,7 +148,7 @@ def test_the_collector_finds_codes_in_all_the_ways_they_are_written():
         "deadline_exceeded", "no_score", "panel_incomplete", "grader_gone",  # constants, another function's argument
         "duplicate_dimension", "bad_signature", "address_refused", "endpoint_path_refused",
     ):  # fmt: skip
-        assert code in found, code
+        assert code in codes, code
 
 
 def code_pages() -> str:
@@ -160,7 +160,7 @@ def test_every_error_code_is_documented():
     assert {code: where for code, where in all_codes().items() if code not in documented} == {}
 
 
-def test_no_code_is_documented_that_nothing_gives():
+def test_every_documented_code_is_used():
     rows = re.findall(r"^\|((?: ?`[a-z0-9_]+`,?)+) \|", code_pages(), re.MULTILINE)
     named = {code for row in rows for code in re.findall(r"`([a-z0-9_]+)`", row)}
     assert len(named) > 90
@@ -193,9 +193,9 @@ def _patterns(patterns: list, prefix: str) -> Iterator[tuple[str, URLPattern]]:
 
 
 def test_every_endpoint_is_documented():
-    found = list(operations())
-    assert len(found) >= 20
-    assert [operation for operation in found if f"`{operation}`" not in API] == []
+    endpoints = list(operations())
+    assert len(endpoints) >= 20
+    assert [operation for operation in endpoints if f"`{operation}`" not in API] == []
 
 
 def test_no_endpoint_is_documented_that_does_not_exist():
@@ -209,7 +209,7 @@ def test_every_page_of_the_api_is_in_its_index():
     assert {page.name for page in index.parent.glob("*.md")} - linked - {index.name} == set()
 
 
-def test_every_call_has_its_place_on_one_page():
+def test_every_call_is_documented_on_one_page():
     rows = re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`", API, re.MULTILINE)
     assert [call for call, count in Counter(rows).items() if count > 1] == []
 

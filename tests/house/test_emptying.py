@@ -28,7 +28,7 @@ def written_by_migrations():
     return sorted(json.loads(connection._test_serialized_contents), key=str)
 
 
-def test_rows_of_a_test_go_and_triggers_leave_none():
+def test_the_rows_of_a_test_are_deleted_without_triggers_adding_others():
     ScoreFactory()  # a trigger counts it, and counts again when it is deleted
     WebhookFactory()
     empty()
@@ -36,7 +36,7 @@ def test_rows_of_a_test_go_and_triggers_leave_none():
     assert full == {"access.Role", "auth.Permission", "contenttypes.ContentType"}
 
 
-def test_rows_of_migrations_come_back_as_they_were():
+def test_rows_of_migrations_are_restored():
     Role.objects.filter(name="reviewer").delete()
     Role.objects.update(description="changed")
     Role.objects.create(name="another", permissions=[])

@@ -33,7 +33,7 @@ def test_the_example_names_what_is_read_and_nothing_else():
     assert set(documented()) == read | CLIENTS
 
 
-def test_no_variable_is_there_twice_and_no_secret_has_a_value():
+def test_no_variable_is_listed_twice_and_no_secret_has_a_value():
     names = documented()
     assert len(names) == len(set(names))
     text = (ROOT / ".env.example").read_text()

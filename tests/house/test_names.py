@@ -34,7 +34,7 @@ def check(tmp_path):
     return names_in
 
 
-def test_this_project_is_in_order():
+def test_this_project_has_no_breach():
     assert names.breaches(ROOT) == []
     assert names.repeated_classes(ROOT) == []
 
@@ -78,16 +78,16 @@ def test_at_may_be_a_time_or_an_index(check, text):
 
 
 @pytest.mark.parametrize("text", ["at = place()", "def read(at: str): pass", "for at in places: pass"])
-def test_at_may_be_nothing_else(check, text):
+def test_at_may_not_be_anything_else(check, text):
     assert check(text) == ["at"]
 
 
 @pytest.mark.parametrize("text", ["row.found = 1", "rows = read(found=1)", "row = {'found': 1}", "print(found)"])
-def test_the_use_of_a_name_of_others_is_in_order(check, text):
+def test_using_such_a_name_of_others_is_allowed(check, text):
     assert check(text) == []
 
 
-def test_migrations_are_history(check):
+def test_migrations_are_not_checked(check):
     assert check("found = 1", "scores/migrations/0001_initial.py") == []
 
 

@@ -25,13 +25,13 @@ def test_every_threat_names_its_test():
     assert [tried for tried, tests in threats() if not NAMED.search(tests)] == []
 
 
-def test_every_named_test_is_there_and_tests_something():
+def test_every_named_test_exists_and_tests_something():
     named = sorted(set(NAMED.findall(PAGE)))
     missing = [name for name in named if not (ROOT / name).is_file()]
     empty = [name for name in named if name not in missing and "\ndef test_" not in (ROOT / name).read_text("utf-8")]
     assert (missing, empty) == ([], [])
 
 
-def test_it_says_how_to_report_and_what_is_left():
+def test_it_says_how_to_report_and_which_risks_remain():
     assert "## Report a vulnerability" in PAGE
     assert "## Remaining risks" in PAGE

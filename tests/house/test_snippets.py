@@ -101,7 +101,7 @@ def modules_of(folder: Path) -> list[str]:
         for snippet in CODE_SNIPPETS:
             if snippet.page != page or snippet.language != "python" or snippet.how == "not run":
                 continue
-            new_names = [name for name in snippet.given if name not in defined]
+            new_names = [name for name in snippet.assumed_names if name not in defined]
             defined |= set(new_names)
             source = "".join(TYPES.get(name, ANYTHING.format(name=name)) for name in new_names) + snippet.source
             if file_name := snippet.file or snippet.script:

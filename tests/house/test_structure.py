@@ -1,4 +1,4 @@
-"""tools/house.py finds what it is there to find, and the tree as it stands is in order."""
+"""tools/house.py finds every kind of breach, and the current tree has none."""
 
 import importlib.util
 import sys
@@ -23,7 +23,7 @@ house = load()
 
 @pytest.fixture
 def tree(tmp_path):
-    """Writes a small server: {path: text}. Returns what the house says of it."""
+    """Write a small server: {path: text}. Return the breaches of it."""
 
     def write(files: dict[str, str]) -> list[str]:
         base = {
@@ -40,11 +40,11 @@ def tree(tmp_path):
     return write
 
 
-def test_this_project_is_in_order():
+def test_this_project_has_no_breach():
     assert house.breaches(ROOT) == []
 
 
-def test_a_downward_import_is_in_order(tree):
+def test_a_downward_import_is_allowed(tree):
     assert (
         tree({"scores/intake/submission.py": "from graders.models import Grader\nfrom autotune.core import http\n"})
         == []
@@ -70,10 +70,10 @@ def test_a_downward_import_is_in_order(tree):
 )
 def test_an_upward_import_is_a_breach(tree, path, text):
     others = {"autotune/access/models.py": "", "autotune/site/home.py": "", "autotune/urls.py": "urlpatterns = []"}
-    found = tree(others | {path: text})
-    assert len(found) == 1
-    assert found[0].startswith(path)
-    assert "is in a higher layer" in found[0]
+    breaches = tree(others | {path: text})
+    assert len(breaches) == 1
+    assert breaches[0].startswith(path)
+    assert "is in a higher layer" in breaches[0]
 
 
 def test_the_composition_and_the_site_may_import_everything(tree):
@@ -185,7 +185,7 @@ def test_an_http_client_outside_the_outbound_module_is_a_breach(tree, path, text
 @pytest.mark.parametrize(
     "text", ["import urllib.parse", "from http import HTTPStatus", "from autotune.core import http"]
 )
-def test_what_only_sounds_like_a_client_is_in_order(tree, text):
+def test_a_name_that_only_resembles_a_client_is_allowed(tree, text):
     assert tree({"graders/names.py": text}) == []
 
 

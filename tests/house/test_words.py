@@ -34,7 +34,7 @@ def check(tmp_path):
     return words_in
 
 
-def test_this_project_is_in_order():
+def test_this_project_has_no_breach():
     assert [str(breach) for breach in words.breaches(ROOT)] == []
 
 

@@ -37,7 +37,7 @@ def test_a_verified_email_leads_to_the_person_who_has_it(arrive):
     assert not SocialToken.objects.exists()
 
 
-def test_from_then_on_the_subject_counts_and_not_the_email(arrive):
+def test_after_the_first_login_the_subject_identifies_the_person(arrive):
     user = person("ada@example.org")
     arrive("ada")
     User.objects.filter(pk=user.pk).update(email="ada.new@example.org")
@@ -46,7 +46,7 @@ def test_from_then_on_the_subject_counts_and_not_the_email(arrive):
     assert "ada.new@example.org" in client.get("/account").content.decode()
 
 
-def test_who_is_invited_is_made_a_member_and_who_is_not_is_told_what_to_do(arrive):
+def test_an_invited_person_becomes_a_member_and_others_learn_what_to_do(arrive):
     client, answer = arrive("ada")
     assert answer.status_code == 403
     assert "not invited yet" in answer.content.decode()
@@ -61,7 +61,7 @@ def test_who_is_invited_is_made_a_member_and_who_is_not_is_told_what_to_do(arriv
 
 
 @pytest.mark.parametrize(("subject", "email"), [("uma", "uma@example.org"), ("sly", "victim@example.org"), ("nil", "")])
-def test_an_email_that_is_not_verified_leads_nowhere(arrive, subject, email):
+def test_an_unverified_email_is_refused(arrive, subject, email):
     if email:
         person(email)
         invite("x@example.org")
@@ -72,7 +72,7 @@ def test_an_email_that_is_not_verified_leads_nowhere(arrive, subject, email):
     assert not SocialAccount.objects.exists()
 
 
-def test_a_deactivated_person_stays_outside(arrive):
+def test_a_deactivated_person_cannot_log_in(arrive):
     user = person("ada@example.org")
     arrive("ada")
     User.objects.filter(pk=user.pk).update(is_active=False)
@@ -82,7 +82,7 @@ def test_a_deactivated_person_stays_outside(arrive):
     assert not is_in(client)
 
 
-def test_it_is_no_way_round_the_second_factor(arrive):
+def test_it_does_not_bypass_the_second_factor(arrive):
     user = person("ada@example.org")
     secret = set_up(logged_in(user))
     client, answer = arrive("ada")
@@ -92,7 +92,7 @@ def test_it_is_no_way_round_the_second_factor(arrive):
     assert is_in(client)
 
 
-def test_who_has_no_password_sets_up_a_second_factor_all_the_same(arrive):
+def test_a_person_without_a_password_can_set_up_a_second_factor(arrive):
     invite("ada@example.org")
     client, _ = arrive("ada")
     assert client.get("/account/second-factor/on").status_code == 200
@@ -100,13 +100,13 @@ def test_who_has_no_password_sets_up_a_second_factor_all_the_same(arrive):
     assert arrive("ada")[1]["Location"] == "/account/code"
 
 
-def test_next_leads_to_a_page_of_ours_alone(arrive):
+def test_next_leads_only_to_own_pages(arrive):
     person("ada@example.org", is_staff=True)
     assert arrive("ada", next="/admin/")[1]["Location"] == "/admin/"
     assert arrive("ada", next="https://evil.example/")[1]["Location"] == "/account"
 
 
-def test_the_way_back_works_once_and_for_the_browser_that_left(provider):
+def test_the_callback_works_once_and_only_in_the_same_browser(provider):
     person("ada@example.org")
     client = browser()
     back = consent(depart(client), "ada")
@@ -119,7 +119,7 @@ def test_the_way_back_works_once_and_for_the_browser_that_left(provider):
     assert not is_in(client)
 
 
-def test_a_state_or_code_that_was_made_up_is_refused(provider):
+def test_an_invented_state_or_code_is_refused(provider):
     for query in ("", "?code=x", "?state=x&code=y", "?error=access_denied&state=x", "?state=%00&code=%00"):
         assert browser().get(f"/account/sso/callback{query}").status_code == 401, query
     client = browser()
@@ -128,7 +128,7 @@ def test_a_state_or_code_that_was_made_up_is_refused(provider):
     assert client.get(f"/account/sso/callback?state={state}&code=made-up").status_code == 401
 
 
-def test_cancelling_there_is_said_in_words(provider):
+def test_cancelling_at_the_provider_is_explained(provider):
     client = browser()
     depart(client)
     state = next(iter(client.session["socialaccount_states"]))
@@ -136,7 +136,7 @@ def test_cancelling_there_is_said_in_words(provider):
     assert "cancelled" in answer.content.decode()
 
 
-def test_leaving_takes_a_post_and_nobody_can_add_to_the_request(provider):
+def test_starting_a_login_requires_a_post_with_fixed_parameters(provider):
     assert browser().get("/account/sso/login").status_code == 405
     url = depart(browser(), process="connect", scope="admin", auth_params="prompt=none")
     assert "prompt" not in url
@@ -154,7 +154,7 @@ def test_a_wrong_secret_and_another_issuer_are_an_error_page(provider, trust, se
     assert browser().post("/account/sso/login").status_code == 401
 
 
-def test_a_provider_that_is_away_or_forbidden_is_an_error_page(start, provider, settings):
+def test_an_unavailable_or_forbidden_provider_causes_an_error_page(start, provider, settings):
     settings.AUTOTUNE_OUTBOUND_ALLOW_IDENTITY = ()
     assert browser().post("/account/sso/login").status_code == 401
     start.process.kill()
@@ -162,7 +162,7 @@ def test_a_provider_that_is_away_or_forbidden_is_an_error_page(start, provider, 
     assert browser().post("/account/sso/login").status_code == 401
 
 
-def test_without_configuration_there_is_nothing_of_it(db):
+def test_without_configuration_single_sign_on_is_absent(db):
     assert browser().post("/account/sso/login").status_code == 404
     assert browser().get("/account/sso/callback?code=x").status_code == 404
     assert "Log in with" not in browser().get("/account/login").content.decode()

@@ -1,4 +1,4 @@
-"""People who look at pages in a browser."""
+"""People who use pages in a browser."""
 
 import os
 from contextlib import ExitStack

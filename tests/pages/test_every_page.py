@@ -1,4 +1,4 @@
-"""Every page asks who comes: nobody, each role, and somebody of another organization."""
+"""Every page checks the visitor: anonymous, each role, and a member of another organization."""
 
 import pytest
 from django.test import Client
@@ -17,11 +17,11 @@ ASKS_MORE = {
 ROLES = ("grader_owner", "training_operator", "reviewer", "organization_admin", "admin", "collector")
 
 
-def test_every_route_of_a_page_goes_through_the_door():
-    assert [one.path for one in pages() if one.needs is None and one.path not in OPEN] == []
+def test_every_route_of_a_page_checks_access():
+    assert [page.path for page in pages() if page.needs is None and page.path not in OPEN] == []
 
 
-def test_nobody_is_sent_to_the_login_and_back():
+def test_an_anonymous_visitor_is_sent_to_the_login_and_back():
     me = owned(OrganizationFactory(), "organization_admin")
     for page in readable():
         if page.path in OPEN:
@@ -41,7 +41,7 @@ def test_a_form_is_not_posted_without_a_session_or_its_token():
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_each_role_enters_what_it_needs_and_sees_nothing_of_others(role):
+def test_each_role_opens_its_pages_and_sees_nothing_of_others(role):
     organization, other = OrganizationFactory(), OrganizationFactory()
     me, stranger = owned(organization, role), owned(other, "organization_admin")
     client = Client()
@@ -64,7 +64,7 @@ def test_each_role_enters_what_it_needs_and_sees_nothing_of_others(role):
 
 def _person(whose):
     organization = whose.ids["member"]
-    return next(one.user for one in Membership.objects.all() if one.public_id == organization)
+    return next(membership.user for membership in Membership.objects.all() if membership.public_id == organization)
 
 
 def test_the_person_of_a_world_is_found():

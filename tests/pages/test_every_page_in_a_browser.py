@@ -21,7 +21,11 @@ def world(transactional_db):
     """An administrator's client, and the ids of an organization whose every name and text is hostile."""
     organization = OrganizationFactory(name=f"{HOSTILE}{LONG}"[:200])
     me = owned(organization, "organization_admin")
-    member = next(one for one in Membership.objects.select_related("user") if one.public_id == me.ids["member"])
+    member = next(
+        membership
+        for membership in Membership.objects.select_related("user")
+        if membership.public_id == me.ids["member"]
+    )
     User.objects.filter(pk=member.user_id).update(name=HOSTILE[:150])
     crowd.fill(organization, member.user, 200, names=lambda text: f"{HOSTILE}{text} {LONG}"[:190])
     assert Organization.objects.get(pk=organization.pk).name.startswith("<script>")
@@ -31,22 +35,24 @@ def world(transactional_db):
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
-def test_nothing_serious_on_any_page(world, browse, live_server, viewport, scheme):
+def test_no_page_has_a_serious_problem(world, browse, live_server, viewport, scheme):
     client, ids = world
-    found = []
+    problems = []
     page = browse(client, "/", viewport=viewport, color_scheme=scheme)
     late = LateScripts(page)
-    for one in looked_at():
-        page.said.clear()
-        page.asked.clear()
-        answer = late.goto(one.address(ids))
+    for route in html_pages():
+        page.console_errors.clear()
+        page.requested_urls.clear()
+        answer = late.goto(route.address(ids))
         if answer.status >= 500:
-            found.append((one.path, answer.status))
+            problems.append((route.path, answer.status))
             continue
         expected = {400, 403, 404, 409}
-        said = [text for text in page.said if not any(f"status of {status}" in text for status in expected)]
+        messages = [
+            text for text in page.console_errors if not any(f"status of {status}" in text for status in expected)
+        ]
         faults = [
-            *(f"said {text}" for text in said),
+            *(f"said {text}" for text in messages),
             *(f"asked {url}" for url in foreign(page, live_server)),
             *([f"{too_wide(page)} px too wide"] if too_wide(page) > 0 else []),
             *([] if is_right(page, scheme) else ["ground of the other scheme"]),
@@ -55,39 +61,39 @@ def test_nothing_serious_on_any_page(world, browse, live_server, viewport, schem
             *violations(page),
             *_moved(late.shifts()),
         ]
-        found += [(one.path, fault) for fault in faults]
-    assert found == []
+        problems += [(route.path, fault) for fault in faults]
+    assert problems == []
 
 
-def test_every_page_reads_without_javascript(world, browse):
+def test_every_page_is_readable_without_javascript(world, browse):
     client, ids = world
     page = browse(client, "/", java_script_enabled=False)
     unreadable = []
-    for one in looked_at():
-        page.goto(one.address(ids))
+    for route in html_pages():
+        page.goto(route.address(ids))
         if not page.locator("h1").is_visible() or len(page.locator("main").inner_text()) < 20:
-            unreadable.append(one.path)
+            unreadable.append(route.path)
     assert unreadable == []
 
 
 def _moved(shifts):
     """What of a page moved by itself, as lines."""
-    if sum(one["value"] for one in shifts) >= MOST_SHIFT:
-        yield from (f"moved {one['value']:.4f}: {one['moved']}" for one in shifts)
+    if sum(shift["value"] for shift in shifts) >= MOST_SHIFT:
+        yield from (f"moved {shift['value']:.4f}: {shift['moved']}" for shift in shifts)
 
 
-def test_what_moves_by_itself_would_be_seen(visitor, browse):
+def test_layout_shifts_are_detected(visitor, browse):
     late = LateScripts(browse(visitor(), "/"))
     late.goto("/tasks")
     assert late.shifts() == []
     late.page.evaluate(
         "document.querySelector('main').prepend(Object.assign(document.createElement('p'), { innerText: 'late' }))"
     )
-    (found,) = late.shifts()
-    assert found["value"] > MOST_SHIFT
-    assert any("title" in moved for moved in found["moved"])
+    (shift,) = late.shifts()
+    assert shift["value"] > MOST_SHIFT
+    assert any("title" in moved for moved in shift["moved"])
 
 
-def looked_at():
-    """Without the texts that are downloaded, which are no pages."""
-    return [one for one in readable() if not one.path.endswith(":str")]
+def html_pages():
+    """The readable pages without those that are text to download."""
+    return [route for route in readable() if not route.path.endswith(":str")]

@@ -22,11 +22,11 @@ def test_every_page_with_a_hundred_thousand_scores(keys_at_hand):
     organization = OrganizationFactory()
     me = {role: owned(organization, role) for role in ROLES}
     people = {role: _person(whose) for role, whose in me.items()}
-    made = crowd.fill(organization, people["organization_admin"], SCORES)
+    objects = crowd.fill(organization, people["organization_admin"], SCORES)
     with connection.cursor() as cursor:
         cursor.execute("analyze")  # else PostgreSQL plans as for empty tables
     assert Score.objects.filter(organization=organization).count() >= SCORES
-    crowded = {"task": made["tasks"][0].public_id, "grader": made["graders"][0].public_id}
+    crowded = {"task": objects["tasks"][0].public_id, "grader": objects["graders"][0].public_id}
     counts = {}
     for role, person in people.items():
         client = Client()
@@ -36,11 +36,13 @@ def test_every_page_with_a_hundred_thousand_scores(keys_at_hand):
         for page in readable():
             with CaptureQueriesContext(
                 connection,
-            ) as asked:
+            ) as queries:
                 client.get(page.address({**me[role].ids, **crowded}))
-            counts[role, page.path] = len([one for one in asked if not one["sql"].startswith(("SAVEPOINT", "RELEASE"))])
+            counts[role, page.path] = len(
+                [query for query in queries if not query["sql"].startswith(("SAVEPOINT", "RELEASE"))]
+            )
     _without_limit()
-    assert {at: count for at, count in counts.items() if count > AT_MOST} == {}
+    assert {key: count for key, count in counts.items() if count > AT_MOST} == {}
 
 
 def _without_limit():
@@ -51,4 +53,8 @@ def _without_limit():
 
 
 def _person(whose):
-    return next(one.user for one in Membership.objects.select_related("user") if one.public_id == whose.ids["member"])
+    return next(
+        membership.user
+        for membership in Membership.objects.select_related("user")
+        if membership.public_id == whose.ids["member"]
+    )

@@ -41,7 +41,7 @@ def begin(server, task, lines, out):
     return server.command("score", lines, "--task", task.id, "--out", out, "--batch-size", 50)
 
 
-def test_a_run_that_was_interrupted_and_killed_gives_the_file_of_one_that_was_not(server, lines, tmp_path):
+def test_an_interrupted_and_killed_run_writes_the_same_file(server, lines, tmp_path):
     task = server.task("command")
     out, again = tmp_path / "scored.jsonl", tmp_path / "again.jsonl"
 
@@ -75,6 +75,6 @@ def test_a_run_that_was_interrupted_and_killed_gives_the_file_of_one_that_was_no
     assert submitted(server, task) == LINES
 
 
-def test_a_task_that_is_not_there_is_told_before_anything_is_sent(server, lines, tmp_path):
+def test_a_missing_task_is_reported_before_anything_is_sent(server, lines, tmp_path):
     process = server.command("score", lines, "--task", "task_00000000000000000000000000", "--out", tmp_path / "x.jsonl")
     assert "not_found" in ended(process, code=3)

@@ -1,4 +1,4 @@
-"""The demo as `make demo` runs it, twice: the second run submits nothing new, prints the same table, leaves nobody."""
+"""The demo as `make demo` runs it, twice: the second run submits nothing, prints the same table, leaves no process."""
 
 import json
 import re
@@ -57,24 +57,24 @@ def test_the_demo_runs_twice_and_ends_at_ctrl_c(demo):
 
     kept = demo.data / "demo.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    known = json.loads(kept.read_text())
-    assert known["apiKey"] in first
-    assert known["adminPassword"] in first
+    credentials = json.loads(kept.read_text())
+    assert credentials["apiKey"] in first
+    assert credentials["adminPassword"] in first
     records = (demo.data / "demo" / "scores.jsonl").read_bytes()
     assert records.count(b"\n") == 300
     assert (demo.data / "demo" / "scores.parquet").stat().st_size > 0
 
     staying = demo()
-    said = []
+    lines = []
     for line in staying.stdout:
-        said.append(line)
+        lines.append(line)
         if "Ctrl-C ends all processes" in line:
             break
-    second = "".join(said)
+    second = "".join(lines)
     assert "submitted 0 new completions of 300" in second
     assert table(second) == table(first)
-    assert known["apiKey"] not in second
-    assert json.loads(kept.read_text())["apiKey"] == known["apiKey"]
+    assert credentials["apiKey"] not in second
+    assert json.loads(kept.read_text())["apiKey"] == credentials["apiKey"]
     assert (demo.data / "demo" / "scores.jsonl").read_bytes() == records
     assert staying.poll() is None
 

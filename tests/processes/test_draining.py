@@ -88,7 +88,7 @@ def live(installation, tmp_path, request):
 
 
 def slow_post(web, path="/api/v1/webhooks"):
-    """A POST whose body is on its way: (socket, the missing bytes)."""
+    """A POST with an incomplete body: (socket, the missing bytes)."""
     head = [
         f"POST {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {web.key}",
         "Content-Type: application/json", f"Content-Length: {len(BODY)}",
@@ -141,7 +141,7 @@ def test_c43_new_connections_are_refused_or_served_at_once_while_the_process_dra
     assert max(seconds for *_, seconds in tries) < AT_ONCE_S, "none hangs"
 
 
-def test_c43_a_connection_that_is_kept_is_answered_once_more_and_then_closed(web):
+def test_c43_a_kept_connection_serves_one_more_request_and_closes(web):
     connection = web.connect()
     assert web.post(connection)[0] in SERVED
     under_way, rest = slow_post(web)

@@ -1,4 +1,4 @@
-"""An export job in real processes: its worker is killed in the middle, and the file is as if nobody had died."""
+"""An export job in real processes: its worker is killed halfway, and the file is the same as without the kill."""
 
 import gzip
 import hashlib
@@ -21,27 +21,27 @@ PATIENCE_S = 120  # a lease has to run out
 
 def start_worker(server, name):
     """A worker whose parts end with every batch."""
-    known = next(one for one in launch.server_processes(server.env) if one.name == "worker")
-    server.tree.start(replace(known, name=name, env={**known.env, "AUTOTUNE_EXPORT_PART_ROWS": "1"}))
+    worker = next(process for process in launch.server_processes(server.env) if process.name == "worker")
+    server.tree.start(replace(worker, name=name, env={**worker.env, "AUTOTUNE_EXPORT_PART_ROWS": "1"}))
 
 
 def submit(server, task):
     """Prompts that do not compress; the ids of their completions."""
-    letters, found = random.Random(1), []
+    letters, completion_ids = random.Random(1), []
     for start in range(0, COUNT, AT_ONCE):
         items = [
             {"model_id": "m", "prompt": letters.randbytes(OCTETS // 2).hex(), "response": str(n), "external_id": f"{n}"}
             for n in range(start, start + AT_ONCE)
         ]
-        found += server.client.completions.submit_batch(items, task_id=task.id).ids
-    return found
+        completion_ids += server.client.completions.submit_batch(items, task_id=task.id).ids
+    return completion_ids
 
 
 def test_a_worker_that_is_killed_in_the_middle_of_an_export(server):
     server.ensure("worker", "worker")
     server.ensure("beat", "beat")
     task = server.task("exported")
-    made = submit(server, task)
+    completion_ids = submit(server, task)
     until(lambda: server.client.scores.summary(task_id=task.id).total_records == COUNT, seconds=PATIENCE_S)
     server.end_all("worker")
 
@@ -62,7 +62,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_an_export(server):
     assert 0 < broken["rows"] < COUNT
 
     start_worker(server, "exporter-2")
-    last = until(lambda: (found := shown())["status"] != "running" and found, seconds=PATIENCE_S, every_s=0.5)
+    last = until(lambda: (job := shown())["status"] != "running" and job, seconds=PATIENCE_S, every_s=0.5)
     assert (last["status"], last["rows"], last["error"]) == ("completed", COUNT, None), server.log("exporter-2")
     folder = Path(server.env["AUTOTUNE_DATA_DIR"]) / "exports" / ids.decode("exp", export_id).hex
     assert len(list(folder.iterdir())) == len(last["files"])  # nothing is left of the part that was lost
@@ -72,6 +72,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_an_export(server):
     content = requests.get(f"{base}/{export_id}/download", headers=headers, timeout=60).content
     sizes = [file["bytes"] for file in json.loads(manifest)["files"]]
     assert len(content) == sum(sizes)
-    found = [json.loads(line) for line in gzip.decompress(content).splitlines()]
-    assert [row["metadata"]["completion_id"] for row in found] == made
+    records = [json.loads(line) for line in gzip.decompress(content).splitlines()]
+    assert [row["metadata"]["completion_id"] for row in records] == completion_ids
     server.kill("exporter-2")

@@ -29,11 +29,11 @@ def endpoint(server):
     def make(name, **members):
         body = {"taskId": server.task(name).id, "protocol": "openrlhf", "unscored": "hold", **members}
         headers = {"Authorization": f"Bearer {server.key}"}
-        made = requests.post(
+        response = requests.post(
             f"{server.client.base_url}/api/v1/reward-endpoints", json=body, headers=headers, timeout=30
         )
-        assert made.status_code == 201, made.text
-        return made.json()["url"].replace("localhost", "127.0.0.1")
+        assert response.status_code == 201, response.text
+        return response.json()["url"].replace("localhost", "127.0.0.1")
 
     return make
 
@@ -45,7 +45,7 @@ def ask(url, response, *, timeout=PATIENCE_S, label=None):
 
 
 def graded(server):
-    """The completions that the grader was asked about, in order."""
+    """The completions that the grader judged, in order."""
     lines = server.grader_log.read_text().splitlines() if server.grader_log.exists() else []
     return [json.loads(line)["completionId"] for line in lines]
 
@@ -57,25 +57,25 @@ def stored(server, model_id):
     return requests.get(server.client.base_url + path, headers=headers, timeout=30).json()["pagination"]["total"]
 
 
-def test_calls_that_come_at_once_are_answered_with_their_scores(server, endpoint):
+def test_concurrent_calls_get_their_scores(server, endpoint):
     url = endpoint("live at once")
     before = len(graded(server))
     assert url.startswith(f"http://127.0.0.1:{server.env['LIVE_PORT']}/api/v1/rewards/openrlhf/")
     with ThreadPoolExecutor(60) as pool:
-        found = list(pool.map(lambda n: ask(url, str(n % 100)), range(120)))  # 20 of them are asked twice
-    assert {answer.status_code for answer in found} == {200}, server.log("live")
-    assert [answer.json()["rewards"] for answer in found] == [[n % 100 / 100] for n in range(120)]
+        answers = list(pool.map(lambda n: ask(url, str(n % 100)), range(120)))  # 20 of them are asked twice
+    assert {answer.status_code for answer in answers} == {200}, server.log("live")
+    assert [answer.json()["rewards"] for answer in answers] == [[n % 100 / 100] for n in range(120)]
     logged = graded(server)[before:]
     assert len(logged) == len(set(logged)) == 100
 
 
-def test_web_answers_the_same_address_too(server, endpoint):
+def test_web_serves_the_same_address(server, endpoint):
     url = endpoint("live by web")
     by_web = url.replace(server.env["LIVE_PORT"], server.env["PORT"])
     assert ask(by_web, "70").json()["rewards"] == ask(url, "70").json()["rewards"] == [0.7]
 
 
-def test_what_the_grader_cannot_judge_is_answered_by_the_policy(server, endpoint):
+def test_an_unjudged_sample_gets_the_policy(server, endpoint):
     url = endpoint("live unjudged", unscored="neutral", neutralValue=0.5)
     answer = ask(url, "no digits at all")
     assert (answer.status_code, answer.json()["rewards"]) == (200, [0.5])
@@ -109,7 +109,7 @@ def test_a_killed_process_loses_a_connection_and_no_work(server, endpoint):
     assert stored(server, "killed-live") == 1
 
 
-def test_a_chunked_body_is_refused_whatever_length_stands_beside_it(server, endpoint):
+def test_a_chunked_body_is_refused_with_or_without_a_content_length(server, endpoint):
     address = urlsplit(endpoint("live chunked"))
     head = (
         f"POST {address.path} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
@@ -124,7 +124,7 @@ def test_a_chunked_body_is_refused_whatever_length_stands_beside_it(server, endp
 def test_no_log_holds_a_token_or_a_text(server, endpoint):
     url = endpoint("live logged", unscored="neutral", neutralValue=0.5)
     port, token = free_port(), url.rpartition("/")[2]
-    live = next(one for one in launch.server_processes(server.env) if one.name == "live")
+    live = next(process for process in launch.server_processes(server.env) if process.name == "live")
     command = (*live.command[:-1], f"{live.command[-1]} --access-log --log-level trace")
     env = {**live.env, "LIVE_PORT": str(port), "LOG_LEVEL": "DEBUG"}
     server.tree.start(SupervisedProcess("live-logged", command, env=env, cwd=live.cwd))
@@ -133,9 +133,9 @@ def test_no_log_holds_a_token_or_a_text(server, endpoint):
     assert ask(by_this, "MARKofaresponse").status_code == 200
     assert requests.post(by_this, data=b"MARKofabody", timeout=30).status_code == 415
     assert ask(f"{by_this[: -len(token)]}guess-of-a-token", "1").status_code == 404
-    said = until(lambda: "404" in (text := server.tree.log_of("live-logged").read_text()) and text)
-    assert "/api/v1/rewards/openrlhf/[token]" in said
-    assert "samples had no score" in said
+    log_text = until(lambda: "404" in (text := server.tree.log_of("live-logged").read_text()) and text)
+    assert "/api/v1/rewards/openrlhf/[token]" in log_text
+    assert "samples had no score" in log_text
     for secret in (token, "guess-of-a-token", "MARKof"):
-        assert secret not in said
+        assert secret not in log_text
         assert secret not in server.tree.log_of("web").read_text()

@@ -39,8 +39,8 @@ def ask(server):
 
 def items(responses, pause_ms):
     return [
-        {"prompt": "How many?", "response": one, **({"metadata": {"pauseMs": pause_ms}} if pause_ms else {})}
-        for one in responses
+        {"prompt": "How many?", "response": response, **({"metadata": {"pauseMs": pause_ms}} if pause_ms else {})}
+        for response in responses
     ]
 
 
@@ -52,8 +52,8 @@ def test_rewards_come_in_order_within_the_call_and_the_next_call_asks_no_grader(
     task = server.task("live")
     responses = ["7", "50", "no number", "7", "99"]
     rewards, _ = ask(task, *responses)
-    assert [one["value"] for one in rewards] == [0.07, 0.5, None, 0.07, 0.99]
-    assert [one["status"] for one in rewards] == ["completed", "completed", "failed", "completed", "completed"]
+    assert [reward["value"] for reward in rewards] == [0.07, 0.5, None, 0.07, 0.99]
+    assert [reward["status"] for reward in rewards] == ["completed", "completed", "failed", "completed", "completed"]
     assert rewards[2]["code"]
     before = graded(server)
     again, seconds = ask(task, *responses)
@@ -61,15 +61,15 @@ def test_rewards_come_in_order_within_the_call_and_the_next_call_asks_no_grader(
     assert seconds < 5
 
 
-def test_callers_that_come_together_each_get_theirs(server, ask):
+def test_concurrent_callers_each_get_their_rewards(server, ask):
     task = server.task("live together")
     answers = together(*[lambda n=n: ask(task, str(n), "50", str(99 - n))[0] for n in range(16)])
-    assert [[one["value"] for one in rewards] for rewards in answers] == [
+    assert [[reward["value"] for reward in rewards] for rewards in answers] == [
         [n / 100, 0.5, (99 - n) / 100] for n in range(16)
     ]
 
 
-def test_who_hangs_up_leaves_their_place(server, ask):
+def test_a_disconnected_caller_frees_its_place(server, ask):
     task = server.task("live hang-up")
     address = urlsplit(server.client.base_url)
     body = json.dumps({"taskId": task.id, "items": items(["1"], 0), "deadlineMs": 60_000}).encode()

@@ -40,23 +40,23 @@ MARK = {name: f"MARK{name}{len(name):02d}zq" for name in TEXTS}
 
 
 class Platform:
-    """A client of the server's API. `said` are the bodies of all answers."""
+    """A client of the server's API. `responses` are the bodies of all its responses."""
 
     def __init__(self, address, key):
-        self.address, self.key, self.session, self.said = address, key, requests.Session(), []
+        self.address, self.key, self.session, self.responses = address, key, requests.Session(), []
 
     def call(self, method, path, body=None, *, expect=None, **headers):
         headers = {"Authorization": f"Bearer {self.key}"} | {name.replace("_", "-"): v for name, v in headers.items()}
         answer = self.session.request(method, f"{self.address}/api/v1{path}", json=body, headers=headers, timeout=30)
-        self.said.append(answer.text)
+        self.responses.append(answer.text)
         assert expect is None or answer.status_code == expect, (method, path, answer.status_code, answer.text)
         return answer.json() if answer.content else {}
 
     def wait(self, completion, status):
         return until(
             lambda: (
-                (found := self.call("GET", f"/completions/{completion}", expect=200)["completion"])["status"] in status
-                and found
+                (shown := self.call("GET", f"/completions/{completion}", expect=200)["completion"])["status"] in status
+                and shown
             ),
             seconds=PATIENCE_S,
             every_s=0.1,
@@ -65,7 +65,7 @@ class Platform:
 
 @contextmanager
 def started(folder):
-    """Web, worker and beat at DEBUG, on a database and a Redis of their own; all that Redis is told is written down."""
+    """Web, worker and beat at DEBUG, on a database and a Redis of their own; every command to Redis is logged."""
     data, mails, receiver = folder / "data", folder / "mails", Receiver()
     receiver.answer = lambda request: (200, MARK["endpointanswer"].encode())
     ports = [free_port(), free_port()]
@@ -75,8 +75,8 @@ def started(folder):
         redis = Redis(folder, free_port())
         redis.start()
         stack.callback(redis.end)
-        told = stack.enter_context((folder / "monitor").open("wb"))
-        monitor = subprocess.Popen(["redis-cli", "-p", str(redis.port), "monitor"], stdout=told)
+        monitor_log = stack.enter_context((folder / "monitor").open("wb"))
+        monitor = subprocess.Popen(["redis-cli", "-p", str(redis.port), "monitor"], stdout=monitor_log)
         stack.callback(monitor.wait)
         stack.callback(monitor.terminate)
         base |= {
@@ -85,15 +85,15 @@ def started(folder):
         }  # fmt: skip
         tree = stack.enter_context(Supervisor(folder / "logs"))
         env = launch.environment(base, port=free_port(), data=data, grader_ports=ports, webhook_ports=[receiver.port])
-        made = launch.bootstrap(env, "Tests", "admin@example.org")
-        for one in launch.server_processes(env):
-            command = tuple(part.replace("--loglevel INFO", "--loglevel DEBUG") for part in one.command)
-            tree.start(SupervisedProcess(one.name, command, env=one.env, cwd=one.cwd))
+        bootstrap = launch.bootstrap(env, "Tests", "admin@example.org")
+        for process in launch.server_processes(env):
+            command = tuple(part.replace("--loglevel INFO", "--loglevel DEBUG") for part in process.command)
+            tree.start(SupervisedProcess(process.name, command, env=process.env, cwd=process.cwd))
         address = f"http://127.0.0.1:{env['PORT']}"
         tree.wait_for(lambda: launch.answers(int(env["PORT"]), launch.READY_PATH), "the server", PATIENCE_S)
-        platform = Platform(address, made["apiKey"])
+        platform = Platform(address, bootstrap["apiKey"])
         yield SimpleNamespace(
-            platform=platform, ports=ports, receiver=receiver, env=env, made=made, tree=tree, redis=redis,
+            platform=platform, ports=ports, receiver=receiver, env=env, bootstrap=bootstrap, tree=tree, redis=redis,
             folder=folder, mails=mails, data=data,
         )  # fmt: skip
 
@@ -102,18 +102,18 @@ def started(folder):
 def grader(server, port, **more):
     """A registered grader of the kit: (its id, its secret, itself)."""
     body = {"name": f"Grader {port}", "endpoint": f"http://127.0.0.1:{port}", "capabilities": more}
-    made = server.platform.call("POST", "/graders", body, expect=201)
+    registration = server.platform.call("POST", "/graders", body, expect=201)
     kit = KitGrader("Marker", "1.0.0", max_batch_size=1, supports_explanations=True,
-                    secret=made["credentials"]["sharedSecret"])  # fmt: skip
+                    secret=registration["credentials"]["sharedSecret"])  # fmt: skip
     kept = []
-    kit.score_batch(lambda given: [judged(one) for one in given])
+    kit.score_batch(lambda completions: [judged(completion) for completion in completions])
     if more.get("supportsAsync"):
         kit.later(kept.append)  # only verification wants an answer at once
     with GraderServer(kit, "127.0.0.1", port) as serving:
         threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        found = made["grader"]["id"]
-        assert server.platform.call("POST", f"/graders/{found}/verify", {}, expect=200)["verified"]
-        yield SimpleNamespace(id=found, secret=made["credentials"]["sharedSecret"], kit=kit, kept=kept)
+        grader_id = registration["grader"]["id"]
+        assert server.platform.call("POST", f"/graders/{grader_id}/verify", {}, expect=200)["verified"]
+        yield SimpleNamespace(id=grader_id, secret=registration["credentials"]["sharedSecret"], kit=kit, kept=kept)
         serving.shutdown()
 
 
@@ -187,8 +187,8 @@ def plant(server, sync, later):
     return {
         **logged_in(server, token),
         "the token of a link": exported(server),
-        "the api key": server.made["apiKey"],
-        "a password": server.made["adminPassword"],
+        "the api key": server.bootstrap["apiKey"],
+        "a password": server.bootstrap["adminPassword"],
         "a grader's secret": sync.secret,
         "a webhook's secret": webhook["secret"],
         "a callback's token": work.callback_url.rpartition("/")[2],
@@ -222,8 +222,8 @@ class Browser:
 def logged_in(server, token):
     """What browsers hold of people who are in: one with a second factor, one who is just setting it up."""
     boss, new = Browser(server.platform.address), Browser(server.platform.address)
-    boss.post("/account/login", login=server.made["adminEmail"], password=server.made["adminPassword"])
-    secret = boss.second_factor(server.made["adminPassword"])
+    boss.post("/account/login", login=server.bootstrap["adminEmail"], password=server.bootstrap["adminPassword"])
+    secret = boss.second_factor(server.bootstrap["adminPassword"])
     boss.post("/account/second-factor/on", code=code_of(secret))
     new.post(f"/invitations/{token}", name="New", password=PASSWORD)
     begun = new.second_factor(PASSWORD)
@@ -246,9 +246,9 @@ def exported(server):
     link = server.platform.session.post(f"{server.platform.address}/api/v1{path}/links", json={}, timeout=30,
                                         headers={"Authorization": f"Bearer {server.platform.key}"}).json()["url"]  # fmt: skip
     token = link.rpartition("/")[2]
-    found = server.platform.session.get(f"{server.platform.address}/api/v1/downloads/{token}", timeout=30)
-    assert MARK["prompt"] in found.text
-    assert MARK["liveresponse"] in found.text
+    download = server.platform.session.get(f"{server.platform.address}/api/v1/downloads/{token}", timeout=30)
+    assert MARK["prompt"] in download.text
+    assert MARK["liveresponse"] in download.text
     return token
 
 
@@ -256,8 +256,8 @@ def invited(server):
     """The token of an invitation that was mailed."""
     server.platform.call("POST", "/members", {"email": "new@example.org", "role": "training_operator"}, expect=201)
     link = re.compile(r"/invitations/([A-Za-z0-9_-]{16,})")
-    found = until(lambda: link.search("".join(path.read_text() for path in server.mails.glob("*"))), seconds=PATIENCE_S)
-    return found[1]
+    match = until(lambda: link.search("".join(path.read_text() for path in server.mails.glob("*"))), seconds=PATIENCE_S)
+    return match[1]
 
 
 def dump(env):
@@ -269,15 +269,15 @@ def held_by(redis):
     """Every key of Redis with its value."""
     import redis as client
 
-    found = []
-    with closing(client.Redis.from_url(redis.url)) as at:
-        for key in at.scan_iter(count=1000):
-            found += [key, at.dump(key) or b""]
-    return b"\n".join(found)
+    entries = []
+    with closing(client.Redis.from_url(redis.url)) as connection:
+        for key in connection.scan_iter(count=1000):
+            entries += [key, connection.dump(key) or b""]
+    return b"\n".join(entries)
 
 
 def forms(text):
-    """A text as it may stand in what is searched."""
+    """The forms in which a text may occur in the searched data."""
     octets = text.encode()
     yield octets
     yield octets.hex().encode()
@@ -296,14 +296,16 @@ def left_behind(tmp_path_factory):
         places = {
             "the dump": dump(server.env),
             "what Redis holds": held_by(server.redis),
-            "what Redis was told": (folder / "monitor").read_bytes(),
+            "commands to Redis": (folder / "monitor").read_bytes(),
         }
         keys = {name: (server.data / name.lower()) for name in launch.GENERATED_SECRETS}
         secrets |= {name: settings_of(server.env, name) for name in launch.GENERATED_SECRETS}
         for path in sorted([*folder.joinpath("logs").rglob("*"), *server.data.rglob("*")]):
             if path.is_file() and path not in keys.values():  # they keep the keys of the embedded default
                 places[str(path.relative_to(folder))] = path.read_bytes()
-        answered = "\n".join([*server.platform.said, *(one.body.decode() for one in server.receiver.received)])
+        answered = "\n".join(
+            [*server.platform.responses, *(delivery.body.decode() for delivery in server.receiver.received)]
+        )
     return MARK | secrets, places, answered
 
 
@@ -312,33 +314,33 @@ def settings_of(env, name):
     return value.rpartition(":")[2]
 
 
-def test_the_markers_went_in_and_come_out_for_those_who_may_read(left_behind):
+def test_authorized_readers_get_the_markers_back(left_behind):
     _, places, answered = left_behind
     # of a refused body the answer tells the pointer; the rest of it, and what no answer shows, went in all the same
     unseen = {"refusedbody", "template", "systemprompt", "schema", "taskmetadata", "onceprompt", "endpointanswer"}
     unseen |= {"liveprompt", "liveresponse", "livemetadata"}
     assert [name for name in MARK if name not in unseen and MARK[name] not in answered] == []
     assert len(places["the dump"]) > 100_000
-    assert b"scores.score_pending" in places["what Redis was told"]
+    assert b"scores.score_pending" in places["commands to Redis"]
     assert {"logs/web.log", "logs/worker.log", "logs/beat.log"} <= set(places)
     assert len([place for place in places if place.startswith("data/exports/") and not place.endswith(IDENTITY)]) == 2
     assert b"DEBUG" in places["logs/web.log"]
     assert b"DEBUG" in places["logs/worker.log"]
 
 
-def test_the_search_would_find_a_text_in_every_form():
+def test_the_search_detects_a_text_in_every_form():
     for form in ("{}", "hex", "base64"):
         octets = b"before " + MARK["prompt"].encode() + b" after"
         shown = {"{}": octets, "hex": octets.hex().encode(), "base64": base64.b64encode(octets)}[form]
-        assert any(one in shown for one in forms(MARK["prompt"])), form
+        assert any(pattern in shown for pattern in forms(MARK["prompt"])), form
 
 
-def test_nothing_that_somebody_wrote_and_no_secret_is_left_anywhere(left_behind):
+def test_no_submitted_text_and_no_secret_is_stored_in_plaintext(left_behind):
     planted, places, _ = left_behind
-    found = [
+    leaks = [
         f"{name} in {place}"
         for name, text in planted.items()
         for place, octets in places.items()
         if any(form in octets for form in forms(text))
     ]
-    assert found == []
+    assert leaks == []

@@ -48,7 +48,7 @@ def proxied(server, tmp_path):
     process.wait(20)
 
 
-def test_c45_the_example_lets_large_bodies_through(server, proxied):
+def test_c45_the_example_configuration_passes_large_bodies(server, proxied):
     task = server.task("proxied")
     items = [{"modelId": "m", "prompt": "p", "response": "x" * 500_000} for _ in range(12)]
     answer = requests.post(
@@ -72,7 +72,7 @@ def test_c45_a_body_that_is_too_large_gets_a_problem_from_the_server_itself(serv
     assert (answer.status_code, answer.headers["Content-Type"]) == (413, "application/problem+json")
 
 
-def test_a_long_poll_and_a_reward_endpoint_are_answered_through_it(server, proxied):
+def test_long_polls_and_reward_endpoints_work_through_it(server, proxied):
     headers = {"Authorization": f"Bearer {server.key}", "Host": "localhost"}
     task = server.task("proxied waits")
     (completion,) = server.submit(task, 1, pause_ms=1500)

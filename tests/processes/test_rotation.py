@@ -26,7 +26,7 @@ class Traffic:
     """Callers that submit and read all the time. `faults`: what was answered otherwise."""
 
     def __init__(self, server, task, callers=2):
-        self.server, self.task, self.made, self.faults = server, task, [], []
+        self.server, self.task, self.submitted, self.faults = server, task, [], []
         self.ending = threading.Event()
         self.threads = [threading.Thread(target=self.run, args=(n,), daemon=True) for n in range(callers)]
 
@@ -49,9 +49,11 @@ class Traffic:
             n += 1
             body = {"taskId": self.task.id, "modelId": "m", "prompt": f"{TEXT} {caller}-{n}", "response": str(n % 100)}
             try:
-                found = self.expect(202, session.post(f"{base}/completions", json=body, timeout=60))["completion"]
-                self.made.append((found["id"], body["prompt"]))
-                self.expect(200, session.get(f"{base}/completions/{self.made[len(self.made) // 2][0]}", timeout=60))
+                completion = self.expect(202, session.post(f"{base}/completions", json=body, timeout=60))["completion"]
+                self.submitted.append((completion["id"], body["prompt"]))
+                self.expect(
+                    200, session.get(f"{base}/completions/{self.submitted[len(self.submitted) // 2][0]}", timeout=60)
+                )
                 self.expect(200, session.get(f"{base}/scores", timeout=60))
             except Exception as exc:  # whatever it is, a caller would have met it
                 self.faults.append(repr(exc))
@@ -64,13 +66,13 @@ class Traffic:
 
     def goes_on(self, more=10):
         """So many more were submitted since now."""
-        before = len(self.made)
-        until(lambda: len(self.made) >= before + more or self.faults, seconds=PATIENCE_S, every_s=0.2)
+        before = len(self.submitted)
+        until(lambda: len(self.submitted) >= before + more or self.faults, seconds=PATIENCE_S, every_s=0.2)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server of this test's own, whose master key `old` stands in a file."""
+    """A server of this test's own, with the master key `old` in a file."""
     data = tmp_path_factory.mktemp("rotating")
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("AUTOTUNE_ENCRYPTION_KEYS", raising=False)
@@ -94,7 +96,7 @@ def restart(server, kind):
     server.start(kind, f"{kind}-{secrets.token_hex(2)}")
 
 
-def test_keys_are_rotated_and_texts_encrypted_anew_while_all_goes_on(server):
+def test_keys_are_rotated_and_texts_reencrypted_under_load(server):
     file = Path(server.env["AUTOTUNE_ENCRYPTION_KEYS_FILE"])
     old, new = file.read_text(), f"new:{secrets.token_hex(32)}"
     task = server.task("rotating")
@@ -111,16 +113,16 @@ def test_keys_are_rotated_and_texts_encrypted_anew_while_all_goes_on(server):
         traffic.goes_on()
         assert "may be removed" in launch.manage(server.env, "rotate_keys")
     assert traffic.faults == []
-    assert len(traffic.made) >= 30
+    assert len(traffic.submitted) >= 30
     write(file, new)
     for kind in ("web", "worker"):
         restart(server, kind)
     until(lambda: launch.answers(int(server.env["PORT"]), launch.READY_PATH), seconds=PATIENCE_S)
     until(lambda: states(server, traffic) == {"completed"}, seconds=PATIENCE_S, every_s=1)
     reasons = {score.completion_id: score.reasoning for score in server.client.scores.iterate(task_id=task.id)}
-    for found, prompt in traffic.made:
-        read = server.client.completions.get(found)
-        assert (read.prompt, reasons[found]) == (prompt, f"it says {read.response}")
+    for completion_id, prompt in traffic.submitted:
+        read = server.client.completions.get(completion_id)
+        assert (read.prompt, reasons[completion_id]) == (prompt, f"it says {read.response}")
     write(file, old)
     with pytest.raises(SupervisorError, match="new"):
         launch.manage(server.env, "rotate_keys")
@@ -128,4 +130,4 @@ def test_keys_are_rotated_and_texts_encrypted_anew_while_all_goes_on(server):
 
 def states(server, traffic):
     """The statuses of what was submitted."""
-    return {server.client.completions.get(found).status for found, _ in traffic.made}
+    return {server.client.completions.get(completion_id).status for completion_id, _ in traffic.submitted}

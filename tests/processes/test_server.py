@@ -1,4 +1,4 @@
-"""Web, worker and beat as real processes: completions in, scores out once, whichever process dies meanwhile."""
+"""Web, worker and beat as real processes: completions in, each scored once, whichever process dies."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ def _somebody_works(server):
 def all_scored_once(server, task, ids):
     """Every completion is final with the score that its response names, and has one score."""
     outcomes = server.client.completions.wait_for_scores(ids, timeout_s=PATIENCE_S)
-    assert {one.status for one in outcomes.values()} == {"completed"}, server.log("worker")
+    assert {outcome.status for outcome in outcomes.values()} == {"completed"}, server.log("worker")
     assert [outcomes[key].value for key in ids] == [n % 100 / 100 for n in range(len(ids))]
     scores = Counter(score.completion_id for score in server.client.scores.iterate(task_id=task.id))
     assert scores == dict.fromkeys(ids, 1)
@@ -37,7 +37,7 @@ def scored(server, task):
     return server.client.scores.summary(task_id=task.id).total_records
 
 
-def test_completions_go_in_and_training_data_comes_out(server, tmp_path):
+def test_completions_become_training_data(server, tmp_path):
     task = server.task("whole")
     before = server.client.graders.stats(server.grader_id, window="all").total_scored
     ids = server.submit(task, 120)
@@ -61,14 +61,14 @@ def test_completions_go_in_and_training_data_comes_out(server, tmp_path):
     assert Counter(logged) >= Counter(ids)
 
 
-def test_what_the_grader_cannot_judge_fails_with_a_reason_and_without_a_score(server):
+def test_an_unjudged_completion_fails_with_a_reason_and_without_a_score(server):
     task = server.task("unjudged")
     sent = server.client.completions.submit(task_id=task.id, model_id="m", prompt="p", response="none")
     result = server.client.completions.wait_for_score(sent.completion.id, timeout_s=PATIENCE_S)
     assert (result.status, result.score, result.value) == ("failed", None, None)
 
 
-def test_a_worker_that_is_killed_in_the_middle_costs_time_and_nothing_else(server):
+def test_killing_a_worker_only_delays_scores(server):
     server.ensure("worker", "worker")
     task = server.task("killed")
     ids = server.submit(task, 150, pause_ms=150)
@@ -79,7 +79,7 @@ def test_a_worker_that_is_killed_in_the_middle_costs_time_and_nothing_else(serve
     all_scored_once(server, task, ids)
 
 
-def test_two_workers_and_a_second_beat_do_no_harm(server):
+def test_two_workers_and_a_second_beat_score_everything_once(server):
     server.ensure("beat", "beat-2")
     server.ensure("worker", "worker-2")
     server.ensure("worker", "worker-3")
@@ -89,7 +89,7 @@ def test_two_workers_and_a_second_beat_do_no_harm(server):
         assert server.lives(name), server.log(name)
 
 
-def test_a_worker_that_is_told_to_end_ends_with_its_calls_and_another_goes_on_at_once(server):
+def test_a_stopping_worker_finishes_its_calls_and_another_continues_at_once(server):
     server.ensure("worker", "worker-2")
     server.ensure("worker", "worker-3")
     task = server.task("ended")
@@ -103,7 +103,7 @@ def test_a_worker_that_is_told_to_end_ends_with_its_calls_and_another_goes_on_at
     assert time.monotonic() - began < claims.LEASE.total_seconds()
 
 
-def test_without_beat_scoring_goes_on(server):
+def test_scoring_continues_without_beat(server):
     server.ensure("beat", "beat")
     server.kill("beat")
     if "beat-2" in server.tree.pids and server.lives("beat-2"):

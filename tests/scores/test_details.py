@@ -25,7 +25,7 @@ def stored():
 # --- save -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_verdict_brings_details_which_are_stored_encrypted():
+def test_details_of_a_verdict_are_stored_encrypted():
     bench = Bench()
     bench.save([bench.judged(claim(bench.run()), details=DETAILS)])
     assert Score.objects.get().details == DETAILS

@@ -328,10 +328,10 @@ def fake() -> Iterator[FakeAutotune]:
 def client(fake: FakeAutotune) -> Iterator[Any]:
     from autotune_sdk import AutotuneClient
 
-    with AutotuneClient(KEY, fake.url, timeout_s=5, max_retries=3) as made:
-        made._transport.naps = naps = []
-        made._transport.sleep = naps.append
-        yield made
+    with AutotuneClient(KEY, fake.url, timeout_s=5, max_retries=3) as sdk_client:
+        sdk_client._transport.naps = naps = []
+        sdk_client._transport.sleep = naps.append
+        yield sdk_client
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_c9_messages_of_our_own_exports_are_read_back() -> None:
     assert refusal(broken, "x") == Refusal("unreadable_tool_call", "Message 1 has tool_calls that are not JSON.")
 
 
-def test_c9_columns_of_parquet_have_null_where_there_is_nothing() -> None:
+def test_c9_empty_columns_of_parquet_have_null() -> None:
     rows = [{**USER, "tool_calls": None, "name": None}, {**SUNNY, "tool_call_id": None}]
     assert item(rows, "x")["messages"] == [USER, SUNNY]
 

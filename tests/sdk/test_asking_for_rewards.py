@@ -31,34 +31,38 @@ def sent(fake):
 
 def test_it_tries_until_the_deadline_however_often(client, fake, task_id):
     fake.script = [(503, {}, b"")] * 6 + [None, answer(0.1, 0.2, 0.3)]
-    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
-    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+    rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
+    assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
     assert len(client._transport.naps) == 7
-    assert [one["deadlineMs"] for one in sent(fake)] == [sent(fake)[0]["deadlineMs"]] * 8
+    assert [body["deadlineMs"] for body in sent(fake)] == [sent(fake)[0]["deadlineMs"]] * 8
     assert not any("Idempotency-Key" in headers for _, _, _, headers, _ in fake.requests)
 
 
-def test_what_is_pending_is_asked_for_again_alone(client, fake, task_id):
+def test_only_pending_items_are_requested_again(client, fake, task_id):
     fake.script = [answer(0.1, None, None), answer(None, 0.3), answer(0.2)]
-    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
-    assert [one.value for one in found] == [0.1, 0.2, 0.3]
-    assert [[item["prompt"] for item in one["items"]] for one in sent(fake)] == [
+    rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
+    assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
+    assert [[item["prompt"] for item in body["items"]] for body in sent(fake)] == [
         ["p0", "p1", "p2"],
         ["p1", "p2"],
         ["p1"],
     ]
-    assert [one.get("fresh") for one in sent(fake)] == [True, None, None]
+    assert [body.get("fresh") for body in sent(fake)] == [True, None, None]
 
 
-def test_a_later_round_that_fails_leaves_what_is_known(client, fake, task_id, monkeypatch):
+def test_a_failed_later_round_keeps_known_rewards(client, fake, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "PAUSE_S", 0.1)
     client._transport.sleep = time.sleep
     fake.script = [answer(0.1, None, None), *[(503, {"Retry-After": "60"}, b"")] * 50]
-    found = client.rewards(ITEMS, task_id=task_id, deadline_s=1.0)
-    assert [(one.value, one.status) for one in found] == [(0.1, "completed"), (None, "pending"), (None, "pending")]
+    rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=1.0)
+    assert [(reward.value, reward.status) for reward in rewards] == [
+        (0.1, "completed"),
+        (None, "pending"),
+        (None, "pending"),
+    ]
 
 
-def test_no_answer_at_all_is_an_error_in_time(client, fake, task_id):
+def test_no_response_at_all_is_an_error_at_the_deadline(client, fake, task_id):
     fake.script = [(503, {"Retry-After": "60"}, b"")]
     began = time.monotonic()
     with pytest.raises(ServerError):
@@ -66,16 +70,16 @@ def test_no_answer_at_all_is_an_error_in_time(client, fake, task_id):
     assert time.monotonic() - began < 2
 
 
-def test_one_request_of_several_that_fails_costs_its_items_alone(client, fake, task_id, monkeypatch):
+def test_one_failed_request_of_several_affects_only_its_items(client, fake, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 2)
     monkeypatch.setattr(rewarding, "AT_ONCE", 1)
     fake.script = [answer(0.1, 0.2), (503, {"Retry-After": "60"}, b"")]
-    found = client.rewards(ITEMS, task_id=task_id, deadline_s=5)
-    assert [one.value for one in found] == [0.1, 0.2, None]
-    assert (found[2].status, found[2].final, found[2].code) == ("pending", False, "http_503")
+    rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=5)
+    assert [reward.value for reward in rewards] == [0.1, 0.2, None]
+    assert (rewards[2].status, rewards[2].final, rewards[2].code) == ("pending", False, "http_503")
 
 
-def test_an_answer_of_another_length_is_none(client, fake, task_id):
+def test_a_response_of_another_length_is_an_error(client, fake, task_id):
     fake.script = [answer(0.1)]
     with pytest.raises(UnexpectedAnswer):
         client.rewards(ITEMS, task_id=task_id, deadline_s=5)
@@ -89,23 +93,23 @@ def problem(status, code):
     return status, {"Content-Type": "application/problem+json"}, json.dumps({"code": code, "detail": "d"}).encode()
 
 
-def test_a_failure_that_passes_is_tried_again_with_the_same_key(client, fake, task_id):
+def test_a_temporary_failure_is_retried_with_the_same_key(client, fake, task_id):
     fake.script = [(500, {}, b""), problem(409, "conflict"), (507, {}, b""), answer(0.1, 0.2, 0.3)]
-    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
-    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+    rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60, fresh=True)
+    assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
     assert len({(body, headers["Idempotency-Key"]) for _, _, _, headers, body in fake.requests}) == 1
     fake.script = [problem(409, "grader_inactive")]
     with pytest.raises(ConflictError):
         client.rewards(ITEMS, task_id=task_id, deadline_s=60)
 
 
-def test_a_later_round_that_fails_is_followed_by_others(client, fake, task_id):
+def test_a_failed_later_round_is_followed_by_others(client, fake, task_id):
     fake.script = [answer(0.1, None, None), (500, {"Retry-After": "100"}, b""), answer(0.2, 0.3)]
-    found = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
-    assert [one.value for one in found] == [0.1, 0.2, 0.3]
+    rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=60)
+    assert [reward.value for reward in rewards] == [0.1, 0.2, 0.3]
 
 
-def test_the_last_failure_is_raised_when_the_time_is_over(client, fake, task_id):
+def test_the_last_failure_is_raised_at_the_deadline(client, fake, task_id):
     client._transport.sleep = time.sleep
     fake.script = [(500, {}, b""), *[problem(409, "conflict")] * 50]
     with pytest.raises(ConflictError):
@@ -124,7 +128,7 @@ def reply(request, value):
     return Response(answer(*[value] * len(request.json["items"]))[2], mimetype="application/json")
 
 
-def test_the_requests_of_one_call_wait_all_at_once(slow, task_id, monkeypatch):
+def test_the_requests_of_one_call_wait_concurrently(slow, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
     together = threading.Barrier(9)
 
@@ -134,11 +138,11 @@ def test_the_requests_of_one_call_wait_all_at_once(slow, task_id, monkeypatch):
 
     slow.expect_request("/api/v1/rewards").respond_with_handler(handler)
     with AutotuneClient("k", slow.url_for("/")) as client:
-        found = client.rewards([ITEMS[0]] * 9, task_id=task_id, deadline_s=10)
-    assert [one.value for one in found] == [0.5] * 9
+        rewards = client.rewards([ITEMS[0]] * 9, task_id=task_id, deadline_s=10)
+    assert [reward.value for reward in rewards] == [0.5] * 9
 
 
-def test_more_requests_than_threads_are_all_sent_before_any_is_waited_for(slow, task_id, monkeypatch):
+def test_all_requests_are_sent_before_any_is_awaited(slow, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
     monkeypatch.setattr(rewarding, "AT_ONCE", 3)
     monkeypatch.setattr(rewarding, "PAUSE_S", 0.1)
@@ -154,11 +158,11 @@ def test_more_requests_than_threads_are_all_sent_before_any_is_waited_for(slow, 
     slow.expect_request("/api/v1/rewards").respond_with_handler(handler)
     with AutotuneClient("k", slow.url_for("/")) as client:
         items = [{"prompt": f"p{n}", "response": "r"} for n in range(10)]
-        found = client.rewards(items, task_id=task_id, deadline_s=8)
-    assert [one.value for one in found] == [0.5] * 10
+        rewards = client.rewards(items, task_id=task_id, deadline_s=8)
+    assert [reward.value for reward in rewards] == [0.5] * 10
 
 
-def test_requests_that_are_never_answered_leave_the_others_their_time(slow, task_id, monkeypatch):
+def test_unanswered_requests_do_not_use_up_the_time_of_others(slow, task_id, monkeypatch):
     monkeypatch.setattr(rewarding, "MAX_ITEMS", 1)
     monkeypatch.setattr(rewarding, "AT_ONCE", 1)
 
@@ -169,6 +173,6 @@ def test_requests_that_are_never_answered_leave_the_others_their_time(slow, task
     slow.expect_request("/api/v1/rewards").respond_with_handler(handler)
     began = time.monotonic()
     with AutotuneClient("k", slow.url_for("/")) as client:
-        found = client.rewards(ITEMS, task_id=task_id, deadline_s=3)
-    assert [(one.value, one.code) for one in found] == [(None, "http_500"), (None, "http_500"), (0.5, None)]
+        rewards = client.rewards(ITEMS, task_id=task_id, deadline_s=3)
+    assert [(reward.value, reward.code) for reward in rewards] == [(None, "http_500"), (None, "http_500"), (0.5, None)]
     assert time.monotonic() - began < 4

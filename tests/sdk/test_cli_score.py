@@ -33,9 +33,9 @@ def command(fake: Any, task_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     before = signal.getsignal(signal.SIGTERM)
 
     def run(*more: str, out: str = "out.jsonl", model: bool = True) -> int:
-        given = ["--model", "m-1"] if model else []
+        model_options = ["--model", "m-1"] if model else []
         source, target = str(tmp_path / "in.jsonl"), str(tmp_path / out)
-        return main(["score", source, "--task", task_id, "--out", target, *given, *more])
+        return main(["score", source, "--task", task_id, "--out", target, *model_options, *more])
 
     yield run
     signal.signal(signal.SIGTERM, before)
@@ -101,7 +101,7 @@ def test_a_failure_is_explained_where_the_server_explains_it(fake: Any, command:
 
 
 @pytest.mark.parametrize("out", ["out.jsonl", "out.parquet"])
-def test_interrupted_at_any_request_and_repeated_it_gives_the_same_file(
+def test_interrupted_at_any_request_and_repeated_it_writes_the_same_file(
     fake: Any, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
 ) -> None:
     monkeypatch.setattr(score, "WINDOWS", 3)
@@ -197,9 +197,9 @@ def test_a_bad_line_is_named_before_anything_is_submitted(
 ) -> None:
     write(tmp_path, [*plain(1), row, *plain(1)])
     assert command() == 2
-    said = capsys.readouterr().err
-    assert complaint in said
-    assert "nothing was submitted" in said
+    output = capsys.readouterr().err
+    assert complaint in output
+    assert "nothing was submitted" in output
     assert not fake.requests
 
 
@@ -232,7 +232,7 @@ def test_members_that_are_not_used_are_named(
 
 
 @pytest.mark.parametrize("out", ["out.csv", "nowhere/out.jsonl"])
-def test_an_output_that_cannot_be_is_refused_first(fake: Any, command: Command, tmp_path: Path, out: str) -> None:
+def test_an_invalid_output_is_refused_first(fake: Any, command: Command, tmp_path: Path, out: str) -> None:
     write(tmp_path, plain(1))
     assert command(out=out) == 2
     assert not fake.completions
@@ -266,7 +266,7 @@ def test_a_refusal_names_the_line(command: Command, tmp_path: Path, capsys: pyte
     assert "line 8: not this" in capsys.readouterr().err
 
 
-def test_it_gives_up_when_asked_to(fake: Any, command: Command, tmp_path: Path) -> None:
+def test_it_stops_at_the_wait_limit(fake: Any, command: Command, tmp_path: Path) -> None:
     write(tmp_path, plain(6))
     fake.ready_at["comp_" + "6".zfill(26)] = time.monotonic() + 60
     assert command("--wait", "0.2") == 4
@@ -275,16 +275,16 @@ def test_it_gives_up_when_asked_to(fake: Any, command: Command, tmp_path: Path) 
     assert command("--wait", "5") == 0
 
 
-def test_a_file_that_changes_meanwhile_is_noticed(
+def test_a_file_that_changes_during_the_run_is_detected(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, plain(6))
     survey = score.survey
 
     def then_change(*args: Any) -> lines.Survey:
-        found = survey(*args)
+        result = survey(*args)
         write(tmp_path, plain(7))
-        return found
+        return result
 
     monkeypatch.setattr(score, "survey", then_change)
     assert command() == 2
@@ -304,31 +304,31 @@ def test_progress_is_lines_where_there_is_no_terminal(
 ) -> None:
     write(tmp_path, plain(3))
     command()
-    said = capsys.readouterr()
-    assert said.err.startswith("3 of 3 scored, 3 submitted, ")
-    assert "\r" not in said.err
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert output.err.startswith("3 of 3 scored, 3 submitted, ")
+    assert "\r" not in output.err
+    assert output.out == ""
     command("--quiet")
     assert capsys.readouterr().err == ""
 
 
 def test_windows_are_small_where_lines_are_long() -> None:
-    made = [lines.Line(n, {}, "", 3 * 1024 * 1024) for n in range(5)]
-    assert [len(w) for w in score.windows(made, 4)] == [2, 2, 1]
+    sample_lines = [lines.Line(n, {}, "", 3 * 1024 * 1024) for n in range(5)]
+    assert [len(w) for w in score.windows(sample_lines, 4)] == [2, 2, 1]
     assert [len(w) for w in score.windows([lines.Line(1, {}, "", 9)] * 5, 2)] == [2, 2, 1]
 
 
-def test_an_endless_line_is_not_kept(tmp_path: Path) -> None:
+def test_an_endless_line_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'{"prompt": "' + b"x" * (40 * 2**20) + b'"}\n' + b'{"prompt":"p","response":"r","modelId":"m"}')
-    found = lines.survey(str(path), lines.Fields())
-    assert [str(p) for p in found.problems] == ["line 1: more than 16777216 bytes"]
-    assert found.count == 2
-    assert found.digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    survey = lines.survey(str(path), lines.Fields())
+    assert [str(p) for p in survey.problems] == ["line 1: more than 16777216 bytes"]
+    assert survey.count == 2
+    assert survey.digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_killed_process_is_gone_on_with(fake: Any, task_id: str, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_killed_process_can_be_resumed(fake: Any, task_id: str, tmp_path: Path, number: signal.Signals) -> None:
     write(tmp_path, plain(30))
     fake.ready_at = {f"comp_{n:026d}": time.monotonic() + 3600 for n in range(15, 31)}
     source = Path(__file__).parents[2] / "sdk/python/src"

@@ -34,14 +34,16 @@ def test_it_reads_its_key_and_address_from_the_environment(monkeypatch: pytest.M
     "arguments", [{"api_key": ""}, {"api_key": "a b"}, {"api_key": "k", "base_url": "ftp://x"},
                   {"api_key": "k", "base_url": "http://u:p@x"}, {"api_key": "k", "base_url": "http://x?y=1"}]
 )  # fmt: skip
-def test_what_cannot_work_is_refused_at_once(arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_configuration_is_refused_at_once(
+    arguments: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AUTOTUNE_API_KEY", raising=False)
     with pytest.raises(autotune_sdk.ConfigurationError) as caught:
         autotune_sdk.AutotuneClient(**arguments)
     assert "u:p" not in str(caught.value)
 
 
-def test_the_key_travels_as_a_bearer_and_is_never_logged(
+def test_the_key_is_sent_as_a_bearer_and_never_logged(
     fake: Any, client: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / "netrc"
@@ -92,16 +94,16 @@ def test_a_grader_is_registered_and_its_secret_stays_out_of_repr(fake: Any, clie
         fake.ok({"grader": {"id": "grader_1", "name": "g", "capabilities": {"maxBatchSize": 5, "domains": ["x"]}},
                  "credentials": {"graderId": "grader_1", "sharedSecret": "atgs_abc"}}, 201)
     )  # fmt: skip
-    made = client.graders.create(
+    registration = client.graders.create(
         name="g", endpoint="http://x", capabilities=autotune_sdk.Capabilities(max_batch_size=5, domains=("x",))
     )
     assert json.loads(fake.requests[-1][4]) == {
         "name": "g", "endpoint": "http://x", "capabilities": {"maxBatchSize": 5, "domains": ["x"]}
     }  # fmt: skip
-    assert made.credentials.shared_secret == "atgs_abc"
-    assert "atgs_abc" not in repr(made)
-    assert made.grader.capabilities.domains == ("x",)
-    assert made.grader.limits is None
+    assert registration.credentials.shared_secret == "atgs_abc"
+    assert "atgs_abc" not in repr(registration)
+    assert registration.grader.capabilities.domains == ("x",)
+    assert registration.grader.limits is None
 
 
 def test_a_problem_becomes_a_typed_error(fake: Any, client: Any) -> None:
@@ -129,7 +131,7 @@ def test_each_status_has_its_class_even_without_problem_json(fake: Any, client: 
     assert caught.value.request_id == "req-1"
 
 
-def test_a_get_is_repeated_as_the_server_asks(fake: Any, client: Any, task_id: str) -> None:
+def test_a_get_is_retried_as_the_server_requests(fake: Any, client: Any, task_id: str) -> None:
     fake.script += [BUSY, None, (429, {}, b"{}")]
     assert client.tasks.get(task_id).id == task_id
     assert len(fake.requests) == 4
@@ -137,7 +139,7 @@ def test_a_get_is_repeated_as_the_server_asks(fake: Any, client: Any, task_id: s
     assert client._transport.naps[1] <= 1
 
 
-def test_repeating_ends(fake: Any, client: Any) -> None:
+def test_retries_end(fake: Any, client: Any) -> None:
     fake.script += [BUSY] * 9
     with pytest.raises(autotune_sdk.ServerError) as caught:
         client.tasks.get("task_1")
@@ -160,7 +162,7 @@ def test_a_submission_has_a_key_of_its_own_and_keeps_it_when_it_is_repeated(
     assert other
 
 
-def test_a_key_of_yours_is_sent_as_it_is(fake: Any, client: Any, task_id: str) -> None:
+def test_a_custom_key_is_sent_unchanged(fake: Any, client: Any, task_id: str) -> None:
     fake.script.append(None)
     client.completions.submit(task_id=task_id, idempotency_key="k", **item(2))
     client.completions.submit_batch([item(1)], task_id=task_id, idempotency_key="b")
@@ -179,7 +181,7 @@ def test_each_request_of_a_split_batch_has_its_own_key(
     assert (second, third) == (f"{first}-1", f"{first}-2")
 
 
-def test_an_earlier_try_that_is_still_at_work_is_asked_for_its_answer(fake: Any, client: Any, task_id: str) -> None:
+def test_an_earlier_attempt_in_flight_is_asked_for_its_response(fake: Any, client: Any, task_id: str) -> None:
     status, headers, body = fake.problem(409, "idempotency_in_flight", "at work")
     fake.script += [None, (status, {**headers, "Retry-After": "1"}, body)]
     assert client.completions.submit(task_id=task_id, **item(1)).completion.id
@@ -198,7 +200,7 @@ def test_another_conflict_and_a_key_that_was_used_for_something_else_are_not_rep
     assert len(fake.requests) == 2
 
 
-def test_what_has_no_key_is_repeated_only_when_it_was_not_done(fake: Any, client: Any, task_id: str) -> None:
+def test_a_request_without_a_key_is_retried_only_if_it_was_not_processed(fake: Any, client: Any, task_id: str) -> None:
     fake.script.append((429, {"Retry-After": "0"}, b""))  # throttled
     client.tasks.create(name="n", prompt_template="{{q}}", grader_id="g")
     fake.script.append(None)
@@ -207,7 +209,7 @@ def test_what_has_no_key_is_repeated_only_when_it_was_not_done(fake: Any, client
     assert keys(fake) == [None] * 3
 
 
-def test_nobody_listening_is_a_connection_error() -> None:
+def test_a_closed_port_is_a_connection_error() -> None:
     with autotune_sdk.AutotuneClient(KEY, "http://127.0.0.1:9", max_retries=1) as client:
         client._transport.sleep = lambda seconds: None
         with pytest.raises(autotune_sdk.ConnectionFailed) as caught:
@@ -231,7 +233,7 @@ def test_a_redirect_is_not_followed(fake: Any, client: Any) -> None:
     assert len(fake.requests) == 1
 
 
-def test_a_delete_whose_answer_was_lost_is_done(fake: Any, client: Any) -> None:
+def test_a_delete_with_a_lost_response_succeeds(fake: Any, client: Any) -> None:
     fake.script += [None, fake.problem(404, "not_found", "gone")]
     client.graders.delete("grader_1")
     with pytest.raises(autotune_sdk.NotFound):
@@ -287,7 +289,7 @@ def test_an_error_in_a_later_request_points_at_the_whole_sequence(
     assert caught.value.errors[0].index == 3
 
 
-def test_a_partial_batch_names_what_was_not_taken(fake: Any, client: Any, task_id: str) -> None:
+def test_a_partial_batch_names_the_refused_items(fake: Any, client: Any, task_id: str) -> None:
     fake.script.append(
         fake.ok({"completions": [{"index": 1, "id": "comp_1", "externalId": None, "workflowRunIds": []}],
                  "errors": [{"index": 0, "pointer": "/completions/0/response", "code": "c", "detail": "d"}],
@@ -315,8 +317,8 @@ def test_scores_are_read_by_cursor(fake: Any, client: Any) -> None:
         return fake.ok({"scores": [score], "pagination": pagination})
 
     fake.script += [page("score_1", "n"), page("score_2", None)]
-    found = list(client.scores.iterate(task_id="t", min_score=0.5, start_date=date(2026, 1, 2), page_size=1))
-    assert [s.id for s in found] == ["score_1", "score_2"]
+    scores = list(client.scores.iterate(task_id="t", min_score=0.5, start_date=date(2026, 1, 2), page_size=1))
+    assert [s.id for s in scores] == ["score_1", "score_2"]
     assert fake.requests[1][2] == {
         "limit": "1", "cursor": "n", "taskId": "t", "minScore": "0.5", "startDate": "2026-01-02"
     }  # fmt: skip
@@ -356,7 +358,7 @@ def test_an_export_is_renamed_into_place_when_it_is_whole(fake: Any, client: Any
     assert buffer.getvalue() == b"xyz"
 
 
-def test_a_broken_export_is_begun_again_and_leaves_nothing_half(fake: Any, client: Any, tmp_path: Path) -> None:
+def test_a_broken_export_is_restarted_and_leaves_no_partial_file(fake: Any, client: Any, tmp_path: Path) -> None:
     broken = (200, {"Content-Length": "5000"}, b"x" * 100)
     fake.script += [broken] * 4
     with pytest.raises(autotune_sdk.ConnectionFailed):
@@ -366,7 +368,7 @@ def test_a_broken_export_is_begun_again_and_leaves_nothing_half(fake: Any, clien
     assert client.scores.export(tmp_path / "a").bytes == 100
 
 
-def test_an_answer_of_another_server_is_named(fake: Any, client: Any) -> None:
+def test_an_unexpected_response_is_a_typed_error(fake: Any, client: Any) -> None:
     fake.script += [(200, {}, b"<html>"), fake.ok({"hello": 1}), fake.ok({"task": {"createdAt": "yesterday"}})]
     for _ in range(3):
         with pytest.raises(autotune_sdk.UnexpectedAnswer):

@@ -35,49 +35,49 @@ with AutotuneClient("k", url) as client:
 
 @pytest.fixture
 def server():
-    """Sends the file from where it is asked for; the first answer stops half-way until `others` is set."""
-    with HTTPServer("127.0.0.1", 0, threaded=True) as made:
-        made.calls, made.half, made.others = [], threading.Event(), threading.Event()
+    """Sends the file from the requested offset; the first response pauses halfway until `others` is set."""
+    with HTTPServer("127.0.0.1", 0, threaded=True) as http_server:
+        http_server.calls, http_server.half, http_server.others = [], threading.Event(), threading.Event()
 
         def pieces(start, first):
             yield DATA[start : start + HALF]
             if first:
-                made.half.set()
-                made.others.wait(10)
+                http_server.half.set()
+                http_server.others.wait(10)
             yield DATA[start + HALF :]
 
         def handler(request):
-            made.calls.append(request)
-            if len(made.calls) > 1:
-                made.others.set()
+            http_server.calls.append(request)
+            if len(http_server.calls) > 1:
+                http_server.others.set()
             start = request.range.ranges[0][0] if request.range else 0
             headers = {"Content-Length": str(len(DATA) - start)}
-            return Response(pieces(start, len(made.calls) == 1), status=206 if start else 200, headers=headers)
+            return Response(pieces(start, len(http_server.calls) == 1), status=206 if start else 200, headers=headers)
 
-        made.expect_request("/api/v1/d").respond_with_handler(handler)
-        yield made
+        http_server.expect_request("/api/v1/d").respond_with_handler(handler)
+        yield http_server
 
 
 def begun(server, folder):
-    made = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, server.url_for("/"), str(folder), str(len(DATA)), SHA],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    assert made.stdout.readline() == "begins\n"
-    return made
+    assert process.stdout.readline() == "begins\n"
+    return process
 
 
-def test_two_processes_end_with_one_whole_file(server, tmp_path):
+def test_two_processes_end_with_one_complete_file(server, tmp_path):
     first = begun(server, tmp_path)
     assert server.half.wait(10)
     second = begun(server, tmp_path)
     server.others.wait(1)  # a request of the second would come now
     server.others.set()
-    assert [one.communicate(timeout=20)[0].strip() for one in (first, second)] == [SHA, SHA]
+    assert [process.communicate(timeout=20)[0].strip() for process in (first, second)] == [SHA, SHA]
     assert (tmp_path / "a.jsonl").read_bytes() == DATA
-    assert [one.name for one in tmp_path.iterdir()] == ["a.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
     assert len(server.calls) == 1
 
 
@@ -93,8 +93,8 @@ def test_where_files_cannot_be_locked_each_has_a_part_of_its_own(server, tmp_pat
     both[0].start()
     assert server.half.wait(10)
     both[1].start()
-    for one in both:
-        one.join(20)
-    assert [one.sha256 for one in got] == [SHA, SHA]
+    for thread in both:
+        thread.join(20)
+    assert [download.sha256 for download in got] == [SHA, SHA]
     assert (tmp_path / "a.jsonl").read_bytes() == DATA
-    assert [one.name for one in tmp_path.iterdir()] == ["a.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]

@@ -34,10 +34,10 @@ def kept() -> list[Work]:
 
 @pytest.fixture
 def grader(kept: list[Work]) -> Grader:
-    made = Grader("slow", "1", secret=SECRET)
-    made.score(lambda completion: 0.5)
-    made.later(kept.append)
-    return made
+    slow_grader = Grader("slow", "1", secret=SECRET)
+    slow_grader.score(lambda completion: 0.5)
+    slow_grader.later(kept.append)
+    return slow_grader
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Any:
             answer = left.pop(0)
             if isinstance(answer, Exception):
                 raise answer
-            made = requests.Response()
-            made.status_code, code = answer
-            made._content = json.dumps({"code": code}).encode()
-            return made
+            response = requests.Response()
+            response.status_code, code = answer
+            response._content = json.dumps({"code": code}).encode()
+            return response
 
         monkeypatch.setattr(later.requests, "post", post)
         monkeypatch.setattr(later.deliver, "__kwdefaults__", {"until": None, "sleep": waits.append})
@@ -92,7 +92,7 @@ def test_work_is_kept_and_accepted(grader: Grader, kept: list[Work], path: str, 
     assert ask(grader, path, **LATER) == (202, {"requestId": "r1", "status": "accepted"})
     (work,) = kept
     assert (work.request_id, work.callback_url, work.expires_at, work.batch) == ("r1", URL, UNTIL, batch)
-    assert [one.id for one in work.completions] == ["c1", "c2"][:count]
+    assert [completion.id for completion in work.completions] == ["c1", "c2"][:count]
 
 
 def test_a_request_without_an_address_is_answered_at_once(grader: Grader, kept: list[Work]) -> None:
@@ -100,12 +100,12 @@ def test_a_request_without_an_address_is_answered_at_once(grader: Grader, kept: 
     assert (status, body["score"]["value"], kept) == (200, 0.5, [])
 
 
-def test_what_is_not_kept_is_answered_at_once(grader: Grader) -> None:
+def test_work_that_is_not_kept_is_answered_at_once(grader: Grader) -> None:
     grader.later(lambda work: False)
     assert ask(grader, **LATER)[0] == 200
 
 
-def test_what_could_not_be_kept_is_not_accepted(grader: Grader) -> None:
+def test_work_that_could_not_be_kept_is_not_accepted(grader: Grader) -> None:
     def fail(work: Work) -> None:
         raise OSError("the disk is full")
 
@@ -119,7 +119,7 @@ def test_health_says_whether_it_answers_later(grader: Grader) -> None:
 
 
 @pytest.mark.parametrize("members", [{"callbackUrl": 1}, {"callbackExpiresAt": "soon"}, {"callbackExpiresAt": None}])
-def test_an_address_that_is_none_is_refused(grader: Grader, members: dict[str, Any]) -> None:
+def test_an_invalid_address_is_refused(grader: Grader, members: dict[str, Any]) -> None:
     assert ask(grader, **{**LATER, **members})[0] == 400
 
 
@@ -148,14 +148,14 @@ def test_a_callback_is_signed_with_the_requests_id(grader: Grader, kept: list[Wo
 def test_a_batch_is_called_back(grader: Grader, work: Work, platform: Any, results: Any) -> None:
     sent, _ = platform((200, "recorded"))
     assert grader.call_back(work, results) == "recorded"
-    entries = {one.pop("completionId"): one for one in json.loads(sent[0][2])["scores"]}
+    entries = {entry.pop("completionId"): entry for entry in json.loads(sent[0][2])["scores"]}
     assert entries == {"c1": {"score": {"value": 1.0, "confidence": 1.0}}, "c2": {"error": "no"}}
 
 
-def test_a_part_of_a_batch_may_go_ahead(grader: Grader, work: Work, platform: Any) -> None:
+def test_a_part_of_a_batch_may_be_sent_first(grader: Grader, work: Work, platform: Any) -> None:
     sent, _ = platform((200, "recorded"))
     grader.call_back(work, {"c2": 0.5})
-    assert [one["completionId"] for one in json.loads(sent[0][2])["scores"]] == ["c2"]
+    assert [entry["completionId"] for entry in json.loads(sent[0][2])["scores"]] == ["c2"]
 
 
 def test_a_large_batch_goes_in_parts(
@@ -172,13 +172,15 @@ def test_a_large_batch_goes_in_parts(
     [(200, "recorded"), (409, "already_recorded"), (409, "result_conflict"), (410, "expired"), (410, "cancelled"),
      (404, "not_found")],
 )  # fmt: skip
-def test_what_settles_it_ends_it(grader: Grader, work: Work, platform: Any, status: int, code: str) -> None:
+def test_a_settled_callback_is_not_sent_again(
+    grader: Grader, work: Work, platform: Any, status: int, code: str
+) -> None:
     sent, waits = platform((status, code))
     assert grader.call_back(work, [0, 1]) == code
     assert (len(sent), waits) == (1, [])
 
 
-def test_it_is_sent_again_signed_anew_with_growing_waits(grader: Grader, work: Work, platform: Any) -> None:
+def test_it_is_resent_with_a_new_signature_and_growing_waits(grader: Grader, work: Work, platform: Any) -> None:
     sent, waits = platform(
         (503, "unavailable"), requests.ConnectionError(), (429, "too_many_requests"), (401, "unauthorized"),
         (302, ""), (200, "recorded"),
@@ -200,14 +202,14 @@ def test_a_new_secret_signs_the_next_try(grader: Grader, work: Work, platform: A
 
 
 @pytest.mark.parametrize(("status", "code"), [(400, "invalid_json"), (413, ""), (415, ""), (422, "invalid_result")])
-def test_what_must_be_corrected_is_raised(grader: Grader, work: Work, platform: Any, status: int, code: str) -> None:
+def test_an_error_to_correct_is_raised(grader: Grader, work: Work, platform: Any, status: int, code: str) -> None:
     platform((status, code))
     with pytest.raises(CallbackRefused) as caught:
         grader.call_back(work, [0, 1])
     assert (caught.value.status, caught.value.code) == (status, code)
 
 
-def test_it_gives_up_at_the_deadline_and_when_it_is_told(grader: Grader, work: Work, platform: Any) -> None:
+def test_it_stops_at_the_callers_deadline_and_at_the_expiry(grader: Grader, work: Work, platform: Any) -> None:
     platform(*[(503, "")] * 2)
     with pytest.raises(CallbackExpired, match="503"):
         grader.call_back(work, [0, 1], until=datetime.now(UTC))
@@ -224,7 +226,7 @@ def test_results_that_do_not_belong_are_not_sent(grader: Grader, work: Work, pla
     assert sent == []
 
 
-def test_a_result_that_is_no_score_is_not_sent(grader: Grader, work: Work, platform: Any) -> None:
+def test_an_invalid_result_is_not_sent(grader: Grader, work: Work, platform: Any) -> None:
     sent, _ = platform()
     with pytest.raises(InvalidScore):
         grader.call_back(work, {"c1": 1.5})

@@ -86,19 +86,19 @@ def test_the_kit_sends_no_score_that_the_platform_refuses(vector: dict[str, Any]
     data = _strictjson.loads(body_of(vector))
     if data.get("error") is not None:
         return
-    said = data["score"]
+    score_members = data["score"]
 
-    def made() -> Score:
-        dimensions = [(d["name"], d["value"], d["weight"]) for d in said.get("dimensions") or []]
-        return Score(said["value"], said["confidence"], dimensions, said.get("reasoning"))
+    def build_score() -> Score:
+        dimensions = [(d["name"], d["value"], d["weight"]) for d in score_members.get("dimensions") or []]
+        return Score(score_members["value"], score_members["confidence"], dimensions, score_members.get("reasoning"))
 
     if vector["reason"]:
         with pytest.raises(InvalidScore) as caught:
-            made()
+            build_score()
         assert caught.value.code == vector["reason"]
     else:
-        assert made().value == vector["recorded"]["comp_01"]
-        assert str(made().value)[0] != "-"
+        assert build_score().value == vector["recorded"]["comp_01"]
+        assert str(build_score().value)[0] != "-"
 
 
 def test_the_replay_memory_forgets_after_660_seconds_and_refuses_when_full() -> None:
@@ -134,11 +134,11 @@ def ask(
         )
     headers = protocol.sign_request(secret, body, rid)
     answer = grader.handle("GET" if path.endswith("/health") else "POST", path, headers.items(), body)
-    said = dict(answer.headers)
-    expected = protocol.sign(SECRET, said[protocol.RESPONSE_TIMESTAMP], rid, answer.body)
-    assert said[protocol.RESPONSE_SIGNATURE] == expected
-    assert said["Content-Type"] == "application/json"
-    assert int(said["Content-Length"]) == len(answer.body)
+    answer_headers = dict(answer.headers)
+    expected = protocol.sign(SECRET, answer_headers[protocol.RESPONSE_TIMESTAMP], rid, answer.body)
+    assert answer_headers[protocol.RESPONSE_SIGNATURE] == expected
+    assert answer_headers["Content-Type"] == "application/json"
+    assert int(answer_headers["Content-Length"]) == len(answer.body)
     return answer.status, json.loads(answer.body)
 
 
@@ -159,8 +159,8 @@ def batch(grader: Grader, responses: list[str], path: str = "/score/batch") -> t
     return ask(grader, path, {"requestId": f"b-{next(NUMBER)}", "completions": items, "options": {}, "new": 1})
 
 
-def judge(given: Completion) -> Any:
-    match given.response:
+def judge(completion: Completion) -> Any:
+    match completion.response:
         case "cannot":
             raise CannotJudge("no reference answer")
         case "crash":
@@ -182,18 +182,18 @@ def judge(given: Completion) -> Any:
 
 @pytest.fixture
 def grader() -> Grader:
-    made = Grader("g", "1.2.3", secret=SECRET, max_batch_size=5, supports_dimensions=True, domains=["math"])
-    made.score(judge)
-    return made
+    kit_grader = Grader("g", "1.2.3", secret=SECRET, max_batch_size=5, supports_dimensions=True, domains=["math"])
+    kit_grader.score(judge)
+    return kit_grader
 
 
 def test_a_number_a_pair_and_a_score_are_answers(grader: Grader) -> None:
     assert single(grader)[1]["score"] == {"value": 0.5, "confidence": 1.0}
     assert single(grader, response="true")[1]["score"]["value"] == 1.0
     assert single(grader, response="pair")[1]["score"] == {"value": 0.25, "confidence": 0.5}
-    status, said = single(grader, response="full")
+    status, reply = single(grader, response="full")
     assert status == 200
-    assert said["score"] == {
+    assert reply["score"] == {
         "value": 0.5,
         "confidence": 0.75,
         "dimensions": [{"name": "style", "value": 1.0, "weight": 0.4}, {"name": "truth", "value": 0.2, "weight": 0.6}],
@@ -212,16 +212,16 @@ def test_a_number_a_pair_and_a_score_are_answers(grader: Grader) -> None:
         ("none", "the grader returned an invalid score: value must be a number, not NoneType"),
     ],
 )
-def test_what_cannot_be_a_score_is_an_error_and_never_clamped(grader: Grader, response: str, error: str) -> None:
-    status, said = single(grader, response=response)
-    assert (status, said["error"], "score" in said) == (200, error, False)
+def test_an_invalid_score_is_an_error_and_never_clamped(grader: Grader, response: str, error: str) -> None:
+    status, reply = single(grader, response=response)
+    assert (status, reply["error"], "score" in reply) == (200, error, False)
 
 
-def test_a_crash_is_worth_another_try_and_says_nothing(grader: Grader) -> None:
-    status, said = single(grader, response="crash")
-    assert (status, said["error"]) == (500, "the scoring function failed")
-    status, said = batch(grader, ["4", "crash", "cannot"])
-    assert [s["completionId"] for s in said["scores"]] == ["comp_0", "comp_2"]
+def test_a_crash_is_a_retryable_error_without_details(grader: Grader) -> None:
+    status, reply = single(grader, response="crash")
+    assert (status, reply["error"]) == (500, "the scoring function failed")
+    status, reply = batch(grader, ["4", "crash", "cannot"])
+    assert [s["completionId"] for s in reply["scores"]] == ["comp_0", "comp_2"]
     assert batch(grader, ["crash", "crash"])[0] == 500
 
 
@@ -230,8 +230,8 @@ def test_a_batch_function_is_used_for_batches(grader: Grader) -> None:
     def many(items: list[Completion]) -> list[Any]:
         return [CannotJudge("no") if i.response == "x" else (len(items) / 10, 0.5) for i in items]
 
-    said = batch(grader, ["a", "x", "b"])[1]["scores"]
-    assert [s.get("error") or s["score"]["value"] for s in said] == [0.3, "no", 0.3]
+    scores = batch(grader, ["a", "x", "b"])[1]["scores"]
+    assert [s.get("error") or s["score"]["value"] for s in scores] == [0.3, "no", 0.3]
     assert single(grader)[1]["score"]["value"] == 0.5
 
     grader.score_batch(lambda items, options: {i.id: 0.9 for i in items})
@@ -243,7 +243,7 @@ def test_a_batch_function_is_used_for_batches(grader: Grader) -> None:
     assert batch(grader, ["a", "b"])[0] == 500
 
 
-def test_a_batch_function_alone_serves_both() -> None:
+def test_a_batch_function_serves_single_calls_too() -> None:
     grader = Grader("g", "1", secret=SECRET)
     grader.score_batch(lambda items: [0.1] * len(items))
     assert single(grader)[1]["score"]["value"] == 0.1
@@ -251,9 +251,9 @@ def test_a_batch_function_alone_serves_both() -> None:
 
 def test_health_says_version_and_capabilities(grader: Grader) -> None:
     single(grader)
-    status, said = ask(grader, "/health")
-    assert (status, said["status"], said["version"]) == (200, "healthy", "1.2.3")
-    capabilities = said["capabilities"]
+    status, reply = ask(grader, "/health")
+    assert (status, reply["status"], reply["version"]) == (200, "healthy", "1.2.3")
+    capabilities = reply["capabilities"]
     assert isinstance(capabilities.pop("avgLatencyMs"), int)
     assert capabilities == {
         "maxBatchSize": 5,
@@ -282,9 +282,9 @@ def test_limits_of_a_batch(grader: Grader) -> None:
 def test_an_answer_stays_below_8_mib(grader: Grader) -> None:
     grader.max_batch_size = 1000
     grader.score(lambda c: Score(1, reasoning="é" * 65_536))
-    status, said = batch(grader, ["a"] * 100)
+    status, reply = batch(grader, ["a"] * 100)
     assert status == 200
-    assert 60 < len(said["scores"]) < 65
+    assert 60 < len(reply["scores"]) < 65
 
 
 @pytest.mark.parametrize(
@@ -305,10 +305,10 @@ def test_an_answer_stays_below_8_mib(grader: Grader) -> None:
     ],
 )
 def test_a_body_of_another_shape_is_a_signed_400(grader: Grader, body: bytes, error: str) -> None:
-    status, said = ask(grader, "/score", body, rid="q")
+    status, reply = ask(grader, "/score", body, rid="q")
     assert status == 400
-    assert said["error"].startswith(error)
-    assert said["requestId"] == "q"
+    assert reply["error"].startswith(error)
+    assert reply["requestId"] == "q"
 
 
 def test_unsigned_and_wrongly_signed_requests_are_401(grader: Grader) -> None:
@@ -368,7 +368,7 @@ def test_each_item_is_logged_before_it_is_answered(grader: Grader, tmp_path: Pat
     assert len(seen) == 3
 
 
-def test_a_coroutine_is_no_scoring_function(grader: Grader) -> None:
+def test_a_coroutine_is_refused_as_a_scoring_function(grader: Grader) -> None:
     async def later(c: Completion) -> float:
         return 1.0
 

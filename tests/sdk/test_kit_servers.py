@@ -36,19 +36,19 @@ def batch(count: int) -> dict[str, Any]:
 
 @pytest.fixture
 def grader() -> Grader:
-    made = Grader("g", "1", secret=SECRET, max_batch_size=1000)
-    made.score(lambda c: len(c.response) / 10)
-    return made
+    kit_grader = Grader("g", "1", secret=SECRET, max_batch_size=1000)
+    kit_grader.score(lambda c: len(c.response) / 10)
+    return kit_grader
 
 
 @pytest.fixture
 def server(grader: Grader) -> Iterator[GraderServer]:
-    made = GraderServer(grader, port=0)
-    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    grader_server = GraderServer(grader, port=0)
+    thread = threading.Thread(target=grader_server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    yield grader_server
+    grader_server.shutdown()
+    grader_server.server_close()
 
 
 def connect(server: GraderServer) -> http.client.HTTPConnection:
@@ -63,17 +63,17 @@ def test_one_connection_carries_many_calls(server: GraderServer) -> None:
         body, headers = signed(batch(count))
         connection.request("POST", "/score/batch", body, headers)
         answer = connection.getresponse()
-        said = answer.read()
+        content = answer.read()
         assert answer.status == 200
-        assert len(json.loads(said)["scores"]) == count
+        assert len(json.loads(content)["scores"]) == count
         rid, when = headers["X-Autotune-Request-Id"], answer.headers[protocol.RESPONSE_TIMESTAMP]
-        assert answer.headers[protocol.RESPONSE_SIGNATURE] == protocol.sign(SECRET, when, rid, said)
+        assert answer.headers[protocol.RESPONSE_SIGNATURE] == protocol.sign(SECRET, when, rid, content)
     connection.request("GET", "/health", headers=protocol.sign_request(SECRET))
     assert json.loads(connection.getresponse().read())["version"] == "1"
     assert connection.sock.getsockname() == local
 
 
-def test_calls_run_side_by_side(grader: Grader, server: GraderServer) -> None:
+def test_calls_run_concurrently(grader: Grader, server: GraderServer) -> None:
     barrier = threading.Barrier(8, timeout=5)
     grader.score(lambda c: barrier.wait() * 0)
 
@@ -110,13 +110,13 @@ def test_a_body_over_32_mib_is_413_and_the_connection_lives(server: GraderServer
         ("POST /score HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
     ],
 )
-def test_odd_requests_are_answered(server: GraderServer, lines: str, status: bytes) -> None:
+def test_unusual_requests_are_answered(server: GraderServer, lines: str, status: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as connection:
         connection.sendall(lines.encode())
         assert status in connection.recv(4096).split(b"\r\n")[0]
 
 
-def test_a_header_twice_is_refused_and_spaces_around_a_value_are_not(server: GraderServer) -> None:
+def test_a_repeated_header_is_refused_and_spaces_around_a_value_are_not(server: GraderServer) -> None:
     connection = connect(server)
     connection.putrequest("GET", "/health")
     for name, value in [*protocol.sign_request(SECRET).items(), ("X-Autotune-Request-Id", "again")]:
@@ -155,14 +155,14 @@ class Asgi:
         return sent[0]["status"], {k.decode(): v.decode() for k, v in sent[0]["headers"]}, sent[1]["body"]
 
 
-def test_asgi_gives_the_same_signed_answers(grader: Grader) -> None:
+def test_asgi_returns_the_same_signed_responses(grader: Grader) -> None:
     app = Asgi(grader.asgi)
     body, headers = signed(batch(3))
-    status, said, answer = app.call("POST", "/score/batch", headers, [body[:10], body[10:]])
+    status, answer_headers, answer = app.call("POST", "/score/batch", headers, [body[:10], body[10:]])
     assert status == 200
     assert len(json.loads(answer)["scores"]) == 3
-    rid, when = headers["X-Autotune-Request-Id"], said["x-autotune-response-timestamp"]
-    assert said["x-autotune-response-signature"] == protocol.sign(SECRET, when, rid, answer)
+    rid, when = headers["X-Autotune-Request-Id"], answer_headers["x-autotune-response-timestamp"]
+    assert answer_headers["x-autotune-response-signature"] == protocol.sign(SECRET, when, rid, answer)
     assert app.call("POST", "/score", headers, [b"x" * 2**20] * 33)[0] == 413
     assert app.call("GET", "/health", {}, [b""])[0] == 401
 
@@ -171,7 +171,7 @@ def test_asgi_scoring_does_not_hold_the_loop(grader: Grader) -> None:
     barrier = threading.Barrier(4, timeout=5)
     grader.score(lambda c: barrier.wait() * 0)
 
-    async def one() -> int:
+    async def one_request() -> int:
         body, headers = signed({"completion": {"id": "c", "response": "r"}})
         scope = {
             "type": "http",
@@ -191,7 +191,7 @@ def test_asgi_scoring_does_not_hold_the_loop(grader: Grader) -> None:
         return sent[0]["status"]
 
     async def four() -> list[int]:
-        return await asyncio.gather(*(one() for _ in range(4)))
+        return await asyncio.gather(*(one_request() for _ in range(4)))
 
     assert asyncio.run(four()) == [200] * 4
 
@@ -272,7 +272,7 @@ def test_the_command_serves_reads_a_late_secret_and_ends_on_term(tmp_path: Path,
         process.stderr.close()
 
 
-def test_a_grader_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_grader_is_named(tmp_path: Path) -> None:
     from autotune_sdk.grader.__main__ import load
 
     (tmp_path / "a.py").write_text(MODULE)

@@ -35,13 +35,13 @@ def test_dimensions_become_a_struct_with_every_name_of_any_file(tmp_path) -> Non
     assert first.column("score").to_pylist() == [0.5] * 3
 
 
-def test_a_column_that_holds_nothing_is_left_out(tmp_path) -> None:
+def test_an_empty_column_is_left_out(tmp_path) -> None:
     (path,) = _without_maps([written(tmp_path / "a.parquet", [None, None, None])])
     table = pq.read_table(path)
     assert (table.column_names, table.num_rows) == (["score"], 3)
 
 
-def test_other_files_stay_as_they_are(tmp_path) -> None:
+def test_other_files_stay_unchanged(tmp_path) -> None:
     plain = str(tmp_path / "a.parquet")
     pq.write_table(pa.table({"prompt": ["p"], "chosen": ["c"]}), plain)
     assert _without_maps([plain]) == [plain]

@@ -58,7 +58,7 @@ def verify(httpserver):
     return lambda: asyncio.run(server.verify(Body()))
 
 
-def test_it_asks_again_when_there_is_no_room(httpserver, verify):
+def test_it_retries_when_the_server_is_full(httpserver, verify):
     for _ in range(2):
         httpserver.expect_ordered_request("/verify").respond_with_data("", 503, {"Retry-After": "0"})
     httpserver.expect_ordered_request("/verify").respond_with_json({"reward": 0.5})

@@ -34,7 +34,7 @@ def test_the_models_that_the_client_returns_are_names_of_the_sdk():
 
 
 @pytest.mark.parametrize("package", [autotune_sdk, grader, models])
-def test_every_name_that_a_package_exports_is_there_once(package):
+def test_every_exported_name_is_listed_once(package):
     assert [name for name in package.__all__ if not hasattr(package, name)] == []
     assert len(package.__all__) == len(set(package.__all__))
 

@@ -1,4 +1,4 @@
-"""What the README shows works as it stands."""
+"""The examples of the README work unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_trainer_runs(
     assert (tmp_path / "rewards.jsonl").stat().st_size > 0
 
 
-def test_the_command_lines_are_ones() -> None:
+def test_the_command_lines_are_valid() -> None:
     text = README.read_text(encoding="utf-8")
     command_lines = re.findall(r"^autotune (.+)$", text, re.M)
     assert command_lines
@@ -61,7 +61,7 @@ def test_heavy_modules_are_imported_only_when_needed() -> None:
 
     source = README.parent / "src"
     code = "import sys, autotune_sdk, autotune_sdk.grader, autotune_sdk.cli; print(sorted(sys.modules))"
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": str(source)}
     ).stdout
-    assert not {"pyarrow", "pandas", "uvicorn", "django", "numpy"} & set(re.findall(r"'(\w+)'", said))
+    assert not {"pyarrow", "pandas", "uvicorn", "django", "numpy"} & set(re.findall(r"'(\w+)'", output))

@@ -15,12 +15,12 @@ from werkzeug import Response
 PENDING = {"value": None, "confidence": None, "completionId": "comp_1", "status": "pending", "code": None}
 
 
-def test_a_call_that_waits_for_a_thread_has_no_more_time_than_the_others(monkeypatch, task_id):
+def test_a_call_that_waits_for_a_thread_keeps_its_deadline(monkeypatch, task_id):
     monkeypatch.setattr(scoring, "THREADS", 1)
-    asked, never = [], threading.Event()
+    prompts, never = [], threading.Event()
 
     def handler(request):
-        asked.append(request.json["items"][0]["prompt"])
+        prompts.append(request.json["items"][0]["prompt"])
         never.wait(request.json["deadlineMs"] / 1000)
         return Response(json.dumps({"rewards": [PENDING]}), mimetype="application/json")
 
@@ -33,16 +33,16 @@ def test_a_call_that_waits_for_a_thread_has_no_more_time_than_the_others(monkeyp
             return await asyncio.gather(*calls)
 
         # the first call ends before its deadline, by the margin in which its answer is heard
-        codes = [list(one.metrics.codes) for one in asyncio.run(all_at_once())]
+        codes = [list(result.metrics.codes) for result in asyncio.run(all_at_once())]
         late = asyncio.run(_queued(scorer))
     assert codes[0] == ["pending"]
     assert scorer.totals.seconds < 5 * 0.6 + 1
     assert late.metrics.codes == {"timeout": 1}
-    assert "late" not in asked
+    assert "late" not in prompts
 
 
 async def _queued(scorer):
-    """A call whose thread is taken until its deadline is over."""
+    """A call whose thread is busy until its deadline has passed."""
     scorer.deadline_s, free = 0.1, threading.Event()
     scorer.pool.submit(free.wait)
     call = asyncio.ensure_future(scorer.score_async([{"prompt": "late", "response": "r"}]))
@@ -51,7 +51,7 @@ async def _queued(scorer):
 
 
 @pytest.mark.parametrize("prompt", ["<s>", "<|begin_of_text|>"])
-def test_a_prompt_that_is_a_lone_tag_is_not_before_every_text(prompt):
+def test_a_prompt_of_only_a_tag_does_not_match_every_text(prompt):
     assert openrlhf.split("abc", prompt) == ("abc", False)
     assert openrlhf.split(prompt + "abc", prompt) == ("abc", True)
     assert openrlhf.split("abc", "") == ("abc", True)

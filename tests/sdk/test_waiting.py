@@ -38,7 +38,7 @@ def test_a_failure_is_a_state_and_not_a_zero(client: Any, task_id: str) -> None:
     assert (result.status, result.value, result.score) == ("failed", None, None)
 
 
-def test_the_time_limit_holds_for_one_and_for_many(fake: Any, client: Any, task_id: str) -> None:
+def test_the_timeout_applies_to_one_and_to_many(fake: Any, client: Any, task_id: str) -> None:
     ids = submit(client, task_id, [f"r{n}" for n in range(20)])
     fake.polls_left[ids[3]] = 10**6
     with pytest.raises(autotune_sdk.WaitTimeout):
@@ -73,7 +73,7 @@ def test_without_stragglers_it_is_four_requests_for_five_hundred(fake: Any, clie
     assert len(fake.requests) == 8
 
 
-def test_ids_of_several_tasks_and_small_pages_are_found_too(fake: Any, client: Any, task_id: str) -> None:
+def test_ids_of_several_tasks_are_found_over_small_pages(fake: Any, client: Any, task_id: str) -> None:
     ids = []
     for number in range(40):
         ids += submit(client, f"task_{number % 2}", ["y"])
@@ -83,7 +83,7 @@ def test_ids_of_several_tasks_and_small_pages_are_found_too(fake: Any, client: A
     assert all(o.value == 0.01 for o in outcomes.values())
 
 
-def test_a_span_full_of_others_is_given_up(
+def test_a_range_full_of_other_rows_is_abandoned(
     fake: Any, client: Any, task_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_waiting, "WASTED_ROWS", 20)
@@ -95,7 +95,7 @@ def test_a_span_full_of_others_is_given_up(
     assert sum(r[1] == "/completions" for r in fake.requests) == 2
 
 
-def test_nothing_to_wait_for_is_nothing(fake: Any, client: Any) -> None:
+def test_an_empty_wait_returns_nothing(fake: Any, client: Any) -> None:
     assert client.completions.wait_for_scores([]) == {}
     assert not fake.requests
 

@@ -44,11 +44,11 @@ def faults(client, path, hidden, *, most=MOST_QUERIES):
     ) as queries:
         answer = client.get(path)
     html = answer.content.decode()
-    found = [f"{path}: status {answer.status_code}"] if answer.status_code != 200 else []
+    problems = [f"{path}: status {answer.status_code}"] if answer.status_code != 200 else []
     if len(queries) > most:
-        found.append(f"{path}: {len(queries)} queries\n  " + "\n  ".join(q["sql"][:150] for q in queries))
-    found += [f"{path}: shows {name}" for name, text in hidden.items() if text in html]
-    return found + [f"{path}: shows octets" for sign in ("Ciphertext(", "&lt;memory at", "b&#x27;") if sign in html]
+        problems.append(f"{path}: {len(queries)} queries\n  " + "\n  ".join(q["sql"][:150] for q in queries))
+    problems += [f"{path}: shows {name}" for name, text in hidden.items() if text in html]
+    return problems + [f"{path}: shows bytes" for sign in ("Ciphertext(", "&lt;memory at", "b&#x27;") if sign in html]
 
 
 def test_every_model_of_ours_has_a_page_with_columns_a_search_and_filters():
@@ -64,35 +64,35 @@ def test_every_model_of_ours_has_a_page_with_columns_a_search_and_filters():
 
 def test_every_list_opens_with_50_rows_in_few_queries_and_shows_no_secret(world, client_of):
     person, hidden = world
-    client, found = client_of(person), []
+    client, problems = client_of(person), []
     for model in MODELS:
         assert model._base_manager.count() >= ROWS, model._meta.label
-        found += faults(client, address(model, "changelist"), {**hidden, "a prompt": PROMPT})
-    assert found == []
+        problems += faults(client, address(model, "changelist"), {**hidden, "a prompt": PROMPT})
+    assert problems == []
 
 
 def test_every_form_opens_in_few_queries_and_shows_no_secret(world, client_of):
     person, hidden = world
-    client, found = client_of(person), []
+    client, problems = client_of(person), []
     for model in MODELS:
-        found += faults(client, address(model, "change", model._base_manager.order_by("pk").last().pk), hidden)
-    assert found == []
+        problems += faults(client, address(model, "change", model._base_manager.order_by("pk").last().pk), hidden)
+    assert problems == []
 
 
 def test_every_list_can_be_searched_for_anything(world, client_of):
     person, _ = world
-    client, found = client_of(person), []
+    client, problems = client_of(person), []
     for model in MODELS:
         for text in ("grader", "1", "grader_01jd0000000000000000000000", "%'\"", "é"):
             answer = client.get(address(model, "changelist"), {"q": text})
             if answer.status_code != 200:
-                found.append(f"{model._meta.label} {text!r}: {answer.status_code}")
-    assert found == []
+                problems.append(f"{model._meta.label} {text!r}: {answer.status_code}")
+    assert problems == []
 
 
 def test_every_filter_of_ours_can_be_chosen(world, client_of):
     person, _ = world
-    client, found = client_of(person), []
+    client, problems = client_of(person), []
     for model in MODELS:
         if model._meta.app_label in OURS:
             page = client.get(address(model, "changelist"))
@@ -100,13 +100,13 @@ def test_every_filter_of_ours_can_be_chosen(world, client_of):
                 for choice in list(spec.choices(page.context["cl"]))[1:3]:
                     answer = client.get(address(model, "changelist") + choice["query_string"])
                     if answer.status_code != 200:
-                        found.append(f"{model._meta.label} {choice}: {answer.status_code}")
-    assert found == []
+                        problems.append(f"{model._meta.label} {choice}: {answer.status_code}")
+    assert problems == []
 
 
 def test_records_cannot_be_added_or_deleted(world, client_of):
     person, _ = world
-    client, found = client_of(person), []
+    client, problems = client_of(person), []
     client.post(address(ApiKey, "add"))  # the first refusal makes the data key that the trail's texts are under
     for model in [model for model in MODELS if model not in ENDED_HERE]:
         page = admin.site._registry[model]
@@ -115,10 +115,10 @@ def test_records_cannot_be_added_or_deleted(world, client_of):
             before = model._base_manager.count()
             attempts = (address(model, "add"), address(model, "delete", row.pk))
             for path in attempts:
-                found += [path] if client.post(path, {"post": "yes"}).status_code != 403 else []
+                problems += [path] if client.post(path, {"post": "yes"}).status_code != 403 else []
             traces = len(attempts) if model is AuditEvent else 0  # each refusal is on the trail
             assert model._base_manager.count() == before + traces
-    assert found == []
+    assert problems == []
 
 
 def test_nobody_but_staff_opens_the_admin_site(client_of, db):

@@ -48,7 +48,7 @@ def test_introspection_finds_the_encrypted_columns():
     assert len(columns()) > 20
 
 
-def test_c31_every_page_shows_the_readable_rest(world, caplog):
+def test_c31_every_page_shows_the_readable_data(world, caplog):
     person = next(member.user for member in Membership.objects.all() if member.public_id == world.ids["member"])
     client = Client(raise_request_exception=False)
     client.force_login(person)

@@ -1,4 +1,4 @@
-"""One row is damaged among three good ones: every job goes on with the others, and the log names the damaged row once."""
+"""One row of four is damaged: every job continues with the others, and the log names the damaged row once."""
 
 import pytest
 from celery import current_app
@@ -54,7 +54,7 @@ def _kept_connection(monkeypatch):
 
 
 @pytest.mark.parametrize("column", sorted(columns()))
-def test_c30_every_job_goes_on_with_the_other_rows(worlds, column, caplog):
+def test_c30_every_job_continues_with_the_other_rows(worlds, column, caplog):
     field = columns()[column]
     rows = field.model._base_manager.exclude(**{f"{field.name}__isnull": True})
     row = rows.filter(**USED.get(column, {})).order_by("pk").last()

@@ -52,7 +52,7 @@ def test_the_models_means_are_at_least_a_tenth_apart():
 
 
 @pytest.mark.parametrize("question", [*maker.SUMS, *maker.FORMS], ids=lambda question: question.key)
-def test_the_demo_grader_tells_the_sorts_of_answers_apart(question):
+def test_the_demo_grader_distinguishes_the_kinds_of_answers(question):
     worth = {
         sort: [rules.judge(question.truth(), text).value for text in texts] for sort, texts in question.texts().items()
     }

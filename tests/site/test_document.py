@@ -18,7 +18,7 @@ def ask(_):
 
 
 @pytest.mark.django_db
-def test_callers_at_once_of_a_new_process_get_the_same_whole_document(new_process):
+def test_concurrent_first_requests_get_the_same_complete_document(new_process):
     with ThreadPoolExecutor(8) as pool:
         answers = [*pool.map(ask, range(8))]
     assert [answer.status_code for answer in answers] == [200] * 8
@@ -27,7 +27,7 @@ def test_callers_at_once_of_a_new_process_get_the_same_whole_document(new_proces
 
 
 @pytest.mark.django_db
-def test_it_is_made_once(new_process, client):
+def test_the_document_is_generated_once(new_process, client):
     client.get("/api/v1/schema")
     client.get("/api/v1/schema?version=2", headers={"Accept": "text/html"})
     assert document._generated.cache_info().misses == 1

@@ -49,7 +49,7 @@ def test_apps_of_others_have_no_encrypted_column_and_no_reference():
     assert labels & register.OTHER_APPS.keys() == set()
 
 
-def test_what_stays_has_a_reason():
+def test_every_kept_column_has_a_reason():
     fates = {**register.ENCRYPTED, **register.REFERENCES}
     assert [name for name, fate in fates.items() if (fate.erased or fate.purged) and not fate.reason] == []
     assert [name for name, reason in {**register.OTHER_IDS, **register.OTHER_TABLES}.items() if not reason] == []
@@ -108,7 +108,7 @@ def test_a_purge_after_an_erasure_leaves_no_more(completion_ids, gone):
 
 
 @pytest.mark.parametrize("purges", [False, True], ids=["erased", "purged"])
-def test_the_record_of_a_damaged_value_goes_with_the_next_check(completion_ids, purges):
+def test_the_record_of_a_damaged_value_is_deleted_by_the_next_check(completion_ids, purges):
     erasing.erase(completion_ids, end_unfinished=True)
     if purges:
         purging.purge(completion_ids, scored_before=timezone.now() + timedelta(days=1))

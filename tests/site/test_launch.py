@@ -21,7 +21,7 @@ def port():
     return free_port(range(18000, 19000))
 
 
-def test_missing_secrets_are_made_once_and_readable_by_the_owner_alone(tmp_path, port):
+def test_missing_secrets_are_created_once_and_readable_only_by_the_owner(tmp_path, port):
     base = {"PATH": "/bin", "DATABASE_URL": "postgres://elsewhere/autotune"}
     first = launch.environment(base, port=port, data=tmp_path, grader_ports=[])
     kept = {name: (tmp_path / name.lower()).read_text() for name in launch.GENERATED_SECRETS}
@@ -33,7 +33,7 @@ def test_missing_secrets_are_made_once_and_readable_by_the_owner_alone(tmp_path,
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_given_secrets_are_left_alone(tmp_path, port):
+def test_existing_secrets_stay_unchanged(tmp_path, port):
     base = {"PATH": "/bin", "SECRET_KEY": "given", "AUTOTUNE_ENCRYPTION_KEYS_FILE": "/run/secrets/keys"}
     env = launch.environment(base, port=port, data=tmp_path, grader_ports=[])
     assert "SECRET_KEY_FILE" not in env
@@ -41,7 +41,7 @@ def test_given_secrets_are_left_alone(tmp_path, port):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_graders_on_loopback_are_allowed_by_port_beside_what_was_allowed_before(tmp_path, port):
+def test_graders_on_loopback_are_allowed_by_port_in_addition(tmp_path, port):
     base = {"PATH": "/bin", "AUTOTUNE_OUTBOUND_ALLOW": "10.0.0.0/8:443"}
     env = launch.environment(base, port=port, data=tmp_path, grader_ports=[9100])
     assert env["AUTOTUNE_OUTBOUND_ALLOW_GRADERS"] == "10.0.0.0/8:443,127.0.0.1/32:9100"
@@ -91,7 +91,7 @@ def test_a_procfile_line_is_a_name_and_a_command():
     assert launch.procfile(text) == {"web": "serve --port ${PORT:-8000}", "beat": "tick"}
 
 
-def test_a_command_that_fails_tells_what_it_printed(tmp_path, port):
+def test_a_failed_command_reports_its_output(tmp_path, port):
     env = launch.environment({"PATH": "/bin"}, port=port, data=tmp_path, grader_ports=[])
     with pytest.raises(launch.CommandFailed, match=r"manage\.py no-such-command failed"):
         launch.manage(env, "no-such-command")

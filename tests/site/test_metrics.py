@@ -37,7 +37,10 @@ def values(admin_api):
         assert answer.status_code == 200, answer.content
         families = {family.name: family for family in text_string_to_metric_families(answer.content.decode())}
         samples = families[name].samples
-        return {tuple(one.labels[label] for label in sorted(one.labels, reverse=True)): one.value for one in samples}
+        return {
+            tuple(sample.labels[label] for label in sorted(sample.labels, reverse=True)): sample.value
+            for sample in samples
+        }
 
     return read
 
@@ -58,18 +61,18 @@ def test_it_needs_a_key(client):
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
 
-def test_the_operators_administrators_may_read(admin_api, api_for, operating):
+def test_administrators_of_the_operating_organization_may_read(admin_api, api_for, operating):
     assert admin_api.get(PATH).status_code == 200
     assert api_for(organization=operating, role="organization_admin").get(PATH).status_code == 200
 
 
 @pytest.mark.parametrize("role", ["training_operator", "grader_owner", "reviewer"])
-def test_their_other_people_may_not(api_for, operating, role):
+def test_other_roles_of_the_operating_organization_may_not(api_for, operating, role):
     assert api_for(organization=operating, role=role).get(PATH).status_code == 403
 
 
 @pytest.mark.parametrize("role", ["admin", "organization_admin"])
-def test_nor_may_other_organizations(api_for, operating, role):
+def test_other_organizations_may_not(api_for, operating, role):
     assert api_for(role=role).get(PATH).status_code == 403
 
 
@@ -83,10 +86,10 @@ def test_a_network_of_the_settings_needs_no_key(settings):
 
 def test_the_address_behind_a_proxy_counts_only_if_the_proxy_is_trusted(settings):
     settings.AUTOTUNE_METRICS_NETWORKS = ["192.0.2.0/24"]
-    said = {"REMOTE_ADDR": "10.0.0.1", "headers": {"X-Forwarded-For": "192.0.2.7"}}
-    assert Api().client.get("/api/v1/metrics", **said).status_code == 401
+    proxied = {"REMOTE_ADDR": "10.0.0.1", "headers": {"X-Forwarded-For": "192.0.2.7"}}
+    assert Api().client.get("/api/v1/metrics", **proxied).status_code == 401
     settings.AUTOTUNE_TRUSTED_PROXIES = ["10.0.0.0/8"]
-    assert Api().client.get("/api/v1/metrics", **said).status_code == 200
+    assert Api().client.get("/api/v1/metrics", **proxied).status_code == 200
 
 
 def test_by_default_no_network_is_named(settings):
@@ -182,7 +185,7 @@ def test_the_platforms_share_is_that_of_the_runs_that_ended(values, task, grader
     assert values("autotune_platform_failure_ratio") == {(): pytest.approx(0.01)}
 
 
-def test_a_code_that_nobody_listed_is_the_platforms(values, task):
+def test_an_unlisted_code_counts_as_the_platforms(values, task):
     ended(task, "no_such_code")
     assert values("autotune_platform_failure_ratio") == {(): 1}
     assert values("autotune_failed_workflow_runs")["platform", "no_such_code"] == 1
@@ -215,10 +218,10 @@ def test_deliveries_and_open_reviews(values, task):
     assert WorkflowRun.objects.count() == 1
 
 
-def test_the_samples_of_reward_endpoints_are_told_by_protocol(values, task):
+def test_the_samples_of_reward_endpoints_are_counted_by_protocol(values, task):
     RewardEndpointFactory(task=task, answered=10, unscored_count=3)
     RewardEndpointFactory(task=task, answered=5, unscored_count=1)
     RewardEndpointFactory(task=task, protocol="slime", answered=2)
-    found = values("autotune_reward_endpoint_samples")
-    assert (found["scored", "openrlhf"], found["neutral", "openrlhf"]) == (11, 4)
-    assert (found["scored", "slime"], found["neutral", "slime"], found["scored", "verify"]) == (2, 0, 0)
+    samples = values("autotune_reward_endpoint_samples")
+    assert (samples["scored", "openrlhf"], samples["neutral", "openrlhf"]) == (11, 4)
+    assert (samples["scored", "slime"], samples["neutral", "slime"], samples["scored", "verify"]) == (2, 0, 0)

@@ -1,4 +1,4 @@
-"""`/moving`: red when due work stands still, whatever processes are up; a long queue that moves is green."""
+"""`/moving`: red when due work is stalled, whichever processes are up; a long queue that is shrinking is green."""
 
 from datetime import timedelta
 
@@ -33,19 +33,19 @@ PATH = "/api/v1/moving"
 
 @pytest.fixture(autouse=True)
 def naps(monkeypatch):
-    """How long it waited before it looked again; `naps.act` happens meanwhile."""
+    """The waits before each second check; `naps.act` runs during them."""
 
     class Naps(list):
         act = staticmethod(lambda: None)
 
-    made = Naps()
+    recorder = Naps()
 
     def nap(seconds):
-        made.append(seconds)
-        made.act()
+        recorder.append(seconds)
+        recorder.act()
 
     monkeypatch.setattr(moving.time, "sleep", nap)
-    return made
+    return recorder
 
 
 @pytest.fixture
@@ -73,14 +73,14 @@ def pulse(seconds):
 
 
 def run(task, due_s=0, **fields):
-    made = RunFactory(completion=CompletionFactory(task=task), **fields)
-    WorkflowRun.objects.filter(pk=made.pk).update(created_at=ago(due_s))
-    return made
+    workflow_run = RunFactory(completion=CompletionFactory(task=task), **fields)
+    WorkflowRun.objects.filter(pk=workflow_run.pk).update(created_at=ago(due_s))
+    return workflow_run
 
 
 def scored(task, seconds):
-    made = ScoreFactory(run=run(task, status="completed", attempt=1))
-    Score.objects.filter(pk=made.pk).update(created_at=ago(seconds))
+    score = ScoreFactory(run=run(task, status="completed", attempt=1))
+    Score.objects.filter(pk=score.pk).update(created_at=ago(seconds))
 
 
 def event(seconds, **fields):
@@ -121,7 +121,7 @@ def test_it_is_open_and_takes_no_parameters(client, swept):
     assert client.post(PATH).status_code == 405
 
 
-def test_it_tells_ages_and_counts_and_names_nobody(client, task, grader):
+def test_it_reports_ages_and_counts_without_names(client, task, grader):
     pulse(2)
     run(task, 10)
     run(task, status="running", leased_until=ago(5))
@@ -165,18 +165,18 @@ def test_it_costs_a_few_queries_whatever_the_number_of_graders_and_runs(client, 
 
 
 @pytest.mark.parametrize(("seconds", "names"), [(1, []), (25, []), (31, ["sweep"]), (3600, ["sweep"])])
-def test_a_sweep_is_due_all_the_time(client, seconds, names):
+def test_a_sweep_is_always_due(client, seconds, names):
     pulse(seconds)
     assert failed(client) == names
 
 
-def test_a_sweep_of_a_worker_is_what_counts(client):
+def test_only_a_sweep_by_a_worker_counts(client):
     pulse(3600)
     sweep()
     assert failed(client) == []
 
 
-def test_before_the_first_sweep_work_may_wait_a_little_and_no_longer(client, task):
+def test_before_the_first_sweep_work_may_wait_only_briefly(client, task):
     waiting = run(task, 20)
     assert failed(client) == []
     WorkflowRun.objects.filter(pk=waiting.pk).update(created_at=ago(31))
@@ -186,14 +186,14 @@ def test_before_the_first_sweep_work_may_wait_a_little_and_no_longer(client, tas
 # --- due runs -------------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_sweeps_and_takes_nothing_is_found_out_after_30_seconds(client, task, swept):
+def test_a_worker_that_sweeps_without_claiming_is_reported_after_30_seconds(client, task, swept):
     waiting = run(task, 25)
     assert failed(client) == []
     WorkflowRun.objects.filter(pk=waiting.pk).update(created_at=ago(31))
     assert failed(client) == ["due"]
 
 
-def test_so_is_one_that_stopped_after_its_last_score(client, task, swept):
+def test_a_worker_that_stopped_after_its_last_score_is_reported(client, task, swept):
     run(task, 300)
     scored(task, 25)
     assert failed(client) == []
@@ -202,7 +202,7 @@ def test_so_is_one_that_stopped_after_its_last_score(client, task, swept):
     assert failed(client) == ["due"]
 
 
-def test_a_long_queue_that_is_worked_on_is_no_fault(client, task, swept):
+def test_a_long_queue_that_is_shrinking_is_not_an_error(client, task, swept):
     for _ in range(5):
         run(task, 3600)
     run(task, 3600, status="running", leased_until=ago(-10))
@@ -210,13 +210,13 @@ def test_a_long_queue_that_is_worked_on_is_no_fault(client, task, swept):
     assert client.get(PATH).json()["oldestDueAgeS"] > 3000
 
 
-def test_a_lease_that_ran_out_is_nobody_at_work(client, task, swept):
+def test_an_expired_lease_does_not_count_as_work(client, task, swept):
     run(task, 3600)
     run(task, 3600, status="running", leased_until=ago(5))
     assert failed(client) == ["due"]
 
 
-def test_another_graders_work_hides_nothing(client, task, swept):
+def test_work_of_another_grader_does_not_hide_a_stalled_queue(client, task, swept):
     run(task, 31)
     busy = TaskFactory()
     run(busy, 31)
@@ -226,7 +226,7 @@ def test_another_graders_work_hides_nothing(client, task, swept):
     assert "1 grader " in client.get(PATH).json()["checks"][1]["detail"]
 
 
-def test_newer_work_of_a_higher_priority_hides_nothing_either(client, task, swept):
+def test_newer_work_of_a_higher_priority_does_not_hide_a_stalled_queue(client, task, swept):
     run(task, 31, priority=0)
     run(task, 1, priority=2)
     assert failed(client) == ["due"]
@@ -242,14 +242,14 @@ def test_newer_work_of_a_higher_priority_hides_nothing_either(client, task, swep
     ],
     ids=["inactive", "deleted", "held", "held until now"],
 )
-def test_work_of_a_grader_that_may_not_be_called_does_not_stand_still(client, task, grader, swept, change):
+def test_runs_of_a_grader_that_may_not_be_called_are_not_stalled(client, task, grader, swept, change):
     run(task, 3600)
     times = {name: ago(value) if isinstance(value, int) else value for name, value in change.items()}
     Grader.objects.filter(pk=grader.pk).update(**times)
     assert failed(client) == []
 
 
-def test_when_a_hold_ended_long_ago_it_does(client, task, grader, swept):
+def test_runs_of_a_grader_whose_hold_ended_long_ago_are_stalled(client, task, grader, swept):
     run(task, 3600)
     pauses.pause(grader.pk, ago(40), pauses.CIRCUIT_OPEN)
     assert failed(client) == ["due"]
@@ -264,26 +264,26 @@ def test_a_degraded_grader_is_called_like_an_active_one(client, task, grader, sw
 
 
 @pytest.mark.parametrize("status", ["sleeping", "waiting"])
-def test_what_sleeps_or_waits_until_later_is_not_due(client, task, swept, status):
+def test_sleeping_and_waiting_runs_are_not_due(client, task, swept, status):
     run(task, 3600, status=status, wake_at=ago(-60))
     assert failed(client) == []
     assert client.get(PATH).json()["oldestDueAgeS"] is None
 
 
-def test_a_sleeper_whose_time_has_come_is_due(client, task, swept):
+def test_a_sleeping_run_is_due_at_its_time(client, task, swept):
     run(task, 3600, status="sleeping", wake_at=ago(12))
     assert client.get(PATH).json()["oldestDueAgeS"] == pytest.approx(12, abs=2)
 
 
-def test_a_run_that_was_only_just_woken_is_looked_at_twice(client, task, swept, naps):
-    """It was made long ago, and nothing tells since when it is due: whoever works takes it in a moment."""
+def test_a_run_that_just_woke_is_checked_twice(client, task, swept, naps):
+    """It was created long ago, and nothing records since when it is due: a worker claims it in a moment."""
     woken = run(task, 3600)
     naps.act = lambda: WorkflowRun.objects.filter(pk=woken.pk).update(status="running", leased_until=ago(-15))
     assert failed(client) == []
     assert naps == [moving.READ_AGAIN_AFTER_S]
 
 
-def test_so_is_a_queue_whose_runs_all_fail(client, task, swept, naps):
+def test_a_queue_whose_runs_all_fail_is_not_stalled(client, task, swept, naps):
     """They leave neither a lease nor a score, and yet its front moves on."""
     first, _ = run(task, 3600), run(task, 3600)
     naps.act = lambda: WorkflowRun.objects.filter(pk=first.pk).update(status="failed", error_code="grader_error")
@@ -296,7 +296,7 @@ def test_so_is_a_queue_whose_runs_all_fail(client, task, swept, naps):
 
 
 @pytest.mark.parametrize(("seconds", "names"), [(-5, []), (25, []), (31, ["leases"])])
-def test_a_lease_that_ran_out_is_returned_soon(client, task, swept, seconds, names):
+def test_an_expired_lease_is_returned_soon(client, task, swept, seconds, names):
     run(task, status="running", leased_until=ago(seconds))
     assert failed(client) == names
 
@@ -311,7 +311,7 @@ def test_an_event_is_fanned_out_within_a_minute(client, swept, seconds, names):
 # --- the audit trail ------------------------------------------------------------------------------------------------
 
 
-def test_an_event_that_is_not_sealed_in_time_stops_it_and_a_call_under_way_does_not(client, swept, monkeypatch):
+def test_late_sealing_is_reported_except_for_open_calls(client, swept, monkeypatch):
     trail.record(action="keys.create", resource="keys", outcome="open")
     written = trail.record(action="keys.create", resource="keys")
     assert failed(client) == []
@@ -331,10 +331,10 @@ def beaten(name, seconds):
     Pulse.objects.update_or_create(name=name, defaults={"at": ago(seconds)})
 
 
-def test_an_erasure_that_nobody_works_on_is_told_after_five_minutes(client, swept, task):
-    asked = ErasureFactory(organization=task.organization, created_at=ago(290))
+def test_an_idle_erasure_is_reported_after_five_minutes(client, swept, task):
+    erasure = ErasureFactory(organization=task.organization, created_at=ago(290))
     assert failed(client) == []
-    Erasure.objects.filter(pk=asked.pk).update(created_at=ago(310))
+    Erasure.objects.filter(pk=erasure.pk).update(created_at=ago(310))
     assert failed(client) == ["erasures"]
     erasures.work()
     assert failed(client) == []
@@ -342,7 +342,7 @@ def test_an_erasure_that_nobody_works_on_is_told_after_five_minutes(client, swep
     assert failed(client) == [], "none is open"
 
 
-def test_a_long_one_that_is_worked_on_is_no_fault(client, swept, task):
+def test_a_long_erasure_in_progress_is_not_an_error(client, swept, task):
     ErasureFactory(organization=task.organization, created_at=ago(7_200), status="running")
     beaten("erase", 20)
     assert failed(client) == []
@@ -351,7 +351,7 @@ def test_a_long_one_that_is_worked_on_is_no_fault(client, swept, task):
 
 
 @pytest.mark.parametrize("whose", ["task", "organization"])
-def test_retention_that_does_not_come_is_told_after_three_hours_where_something_has_an_end(client, swept, task, whose):
+def test_missing_retention_is_reported_after_three_hours_if_any_data_expires(client, swept, task, whose):
     beaten("retain", 3 * 3_600 + 10)
     assert failed(client) == [], "all is kept for good"
     row = task.organization if whose == "organization" else task
@@ -361,7 +361,7 @@ def test_retention_that_does_not_come_is_told_after_three_hours_where_something_
     assert failed(client) == []
 
 
-def test_retention_is_waited_for_from_the_first_sweep_on(client, task):
+def test_retention_is_expected_from_the_first_sweep_on(client, task):
     Task.objects.filter(pk=task.pk).update(text_days=30)
     sweep()
     assert failed(client) == []
@@ -370,7 +370,7 @@ def test_retention_is_waited_for_from_the_first_sweep_on(client, task):
     assert failed(client) == ["retention"], "a sweep is no retention"
 
 
-def test_an_erasure_that_fails_gives_no_sign_of_life(client, swept, task, monkeypatch):
+def test_a_failing_erasure_gives_no_pulse(client, swept, task, monkeypatch):
     ErasureFactory(organization=task.organization, created_at=ago(400))
     beaten("erase", 350)
     with monkeypatch.context() as broken:

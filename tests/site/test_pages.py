@@ -20,7 +20,7 @@ def client():
     return Client(raise_request_exception=False)
 
 
-def test_the_home_page_is_open_and_leads_to_what_there_is(client):
+def test_the_home_page_is_public_and_links_to_everything(client):
     page = client.get("/")
     assert page.status_code == 200
     html = page.content.decode()
@@ -38,7 +38,7 @@ def test_a_page_names_no_other_host(client, path):
         assert not target.startswith("//"), target
 
 
-def test_for_a_browser_a_failure_is_a_page_with_its_status(client):
+def test_a_browser_gets_an_error_page_with_its_status(client):
     page = client.get("/nowhere/<script>alert(1)</script>", headers={"Accept": "text/html"})
     assert page.status_code == 404
     assert page["Content-Type"].startswith("text/html")
@@ -67,7 +67,7 @@ def test_the_docs_come_from_files_of_our_own(client):
         assert finders.find(target.removeprefix("/static/")), target
 
 
-def test_schema_and_docs_are_open_whatever_is_accepted(client):
+def test_schema_and_docs_are_public_for_any_accept_header(client):
     for accept in ("text/html", "application/json", "*/*", "image/png"):
         assert client.get("/api/v1/schema", headers={"Accept": accept}).status_code == 200
         assert client.get("/api/v1/docs", headers={"Accept": accept}).status_code == 200
@@ -78,7 +78,7 @@ def test_schema_and_docs_are_open_whatever_is_accepted(client):
 
 @pytest.fixture
 def visit(live_server, chromium_path, tmp_path):
-    """`visit(path, size, scheme)`: an open page in headless Chromium; `.said`, `.asked` and `.failed` tell of it."""
+    """`visit(path, size, scheme)`: an open page in headless Chromium, with the lists of `tests.support.browsing.watch`."""
     with sync_playwright() as playwright:
         browser = launched(playwright, chromium_path)
 
@@ -108,8 +108,10 @@ def test_a_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_serv
             assert too_wide(page) <= 0, (size, scheme)
             assert is_right(page, scheme), scheme
             assert [*violations(page)] == [], (size, scheme)
-            assert (page.failed, foreign(page, live_server)) == ([], [])
-            assert [text for text in page.said if "404" not in text] == []  # Chromium reports the page's own status
+            assert (page.failed_urls, foreign(page, live_server)) == ([], [])
+            assert [
+                text for text in page.console_errors if "404" not in text
+            ] == []  # Chromium reports the page's own status
 
 
 @pytest.mark.pages
@@ -131,9 +133,9 @@ def test_the_docs_render_every_tag_without_another_host(visit, live_server, sche
     page.wait_for_selector(".opblock")
     tags = set(page.locator(".opblock-tag").evaluate_all("all => all.map(one => one.dataset.tag)"))
     assert {"completions", "graders", "scores", "tasks", "health"} <= tags
-    assert (page.failed, foreign(page, live_server), page.said) == ([], [], [])
+    assert (page.failed_urls, foreign(page, live_server), page.console_errors) == ([], [], [])
     assert is_right(page, scheme)
-    assert [found for found in violations(page) if not found.startswith(BUILT_SO)] == []
+    assert [violation for violation in violations(page) if not violation.startswith(BUILT_SO)] == []
 
 
 @pytest.mark.pages

@@ -28,7 +28,7 @@ def answer_once(server: socket.socket, status: str) -> threading.Thread:
     return thread
 
 
-def test_a_taken_port_is_refused_with_the_way_out(taken):
+def test_a_taken_port_is_refused_with_advice(taken):
     port = taken.getsockname()[1]
     with pytest.raises(
         ports.PortInUse, match=f"port {port} on 127.0.0.1 is in use; choose another: make demo PORT=8001"
@@ -52,7 +52,7 @@ def test_only_a_2xx_status_counts_as_an_answer(taken, status, ready):
     thread.join()
 
 
-def test_nobody_there_is_no_answer(taken):
+def test_a_closed_port_is_no_answer(taken):
     port = taken.getsockname()[1]
     taken.close()
     assert not ports.answers(port, "/api/v1/ready")

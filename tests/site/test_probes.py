@@ -1,4 +1,4 @@
-"""`/health` tells that the process lives, `/ready` whether it can accept work: only what submitting needs counts."""
+"""`/health` reports that the process lives, `/ready` whether it can accept work: only what submitting needs counts."""
 
 import json
 import os
@@ -52,11 +52,11 @@ for step in sys.argv[1:]:
 
     def ask(*steps, **environment):
         base = {"PATH": os.environ["PATH"], "AUTOTUNE_DATA_DIR": str(tmp_path / "data"), "LOG_LEVEL": "CRITICAL"}
-        found = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code, *steps], cwd=ROOT, env=base | environment, capture_output=True, text=True
         )
-        assert found.returncode == 0, found.stderr
-        return [json.loads(line) for line in found.stdout.splitlines()]
+        assert process.returncode == 0, process.stderr
+        return [json.loads(line) for line in process.stdout.splitlines()]
 
     return ask
 
@@ -66,14 +66,14 @@ def states(body):
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}, {"Accept": "application/json"}])
-def test_health_is_open_and_asks_nothing_of_the_database(client, headers):
+def test_health_is_public_and_makes_no_query(client, headers):
     """This test has no database at all."""
     answer = client.get("/api/v1/health", headers=headers)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
 
 
 @pytest.mark.django_db
-def test_ready_is_open_and_names_its_checks(client):
+def test_ready_is_public_and_names_its_checks(client):
     answer = client.get("/api/v1/ready", headers={"Authorization": "Bearer nonsense"})
     body = answer.json()
     assert (answer.status_code, body["status"]) == (200, "ok")
@@ -102,7 +102,7 @@ def test_pending_migrations_make_it_not_ready_until_they_are_applied(process):
 
 @pytest.mark.processes
 @pytest.mark.one_engine
-def test_without_its_database_it_lives_is_not_ready_and_answers_503_with_retry_after(process):
+def test_without_its_database_it_is_healthy_but_not_ready(process):
     health, ready, tasks, schema = process("/api/v1/health", "/api/v1/ready", "/api/v1/tasks", "/api/v1/schema", **AWAY)
     assert health[0] == 200
     status, body, _ = ready

@@ -28,7 +28,7 @@ def review(db):
 
 @pytest.fixture
 def visit(live_server, chromium_path, tmp_path, review):
-    """`visit(path, size, scheme)`: an open page of a superuser; `.said`, `.asked` and `.failed` tell of it.
+    """`visit(path, size, scheme)`: an open page of a superuser, with the lists of `tests.support.browsing.watch`.
 
     The review is there before: while the browser is driven, this thread may not speak to the database.
     """
@@ -42,7 +42,7 @@ def visit(live_server, chromium_path, tmp_path, review):
             context = browser.new_context(viewport=size, color_scheme=scheme)
             context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
             page = watch(context.new_page())
-            page.on("dialog", lambda dialog: (page.said.append(dialog.message), dialog.dismiss()))
+            page.on("dialog", lambda dialog: (page.console_errors.append(dialog.message), dialog.dismiss()))
             page.status = page.goto(live_server.url + path, wait_until="networkidle").status
             name = path.strip("/").replace("/", "-")[:40]
             page.screenshot(path=tmp_path / f"{name}-{size['width']}-{scheme}.png", full_page=True)
@@ -59,7 +59,7 @@ def test_the_page_is_good_on_a_phone_and_a_desk_in_light_and_dark(visit, live_se
             assert page.status == 200
             assert too_wide(page) <= 0, (size, scheme)
             assert is_right(page, scheme), scheme
-            assert (page.failed, foreign(page, live_server), page.said) == ([], [], [])
+            assert (page.failed_urls, foreign(page, live_server), page.console_errors) == ([], [], [])
 
 
 def test_a_decision_is_made_on_the_page(visit, review):

@@ -1,4 +1,4 @@
-"""The supervisor keeps a tree of processes: all live, or none. Dummy commands stand for the server's own."""
+"""The supervisor keeps a tree of processes: all live, or none. Dummy commands replace the server's own."""
 
 import os
 import signal
@@ -67,7 +67,7 @@ def test_an_exception_inside_ends_every_process(tmp_path):
     assert not alive(pid)
 
 
-def test_when_one_ends_its_name_status_and_last_words_are_told_and_the_others_end(tmp_path):
+def test_when_one_process_ends_its_name_status_and_output_are_reported_and_the_others_end(tmp_path):
     with pytest.raises(ProcessEnded) as caught, Supervisor(tmp_path) as tree:  # noqa: PT012
         tree.start(SupervisedProcess("steady", SLEEPER))
         steady = tree.pids["steady"]
@@ -78,17 +78,17 @@ def test_when_one_ends_its_name_status_and_last_words_are_told_and_the_others_en
     assert not alive(steady)
 
 
-def test_what_a_process_started_ends_with_it_even_when_deaf_to_sigterm(tmp_path):
-    said: list[str] = []
-    with Supervisor(tmp_path, grace_s=0.5, say=said.append) as tree:
+def test_children_of_a_process_end_with_it_even_if_they_ignore_sigterm(tmp_path):
+    messages: list[str] = []
+    with Supervisor(tmp_path, grace_s=0.5, say=messages.append) as tree:
         tree.start(SupervisedProcess("stubborn", STUBBORN))
         pgid = tree.pids["stubborn"]
         assert eventually(lambda: len(group(pgid)) >= 3)
     assert eventually(lambda: group(pgid) == [])  # they are killed, and the kernel takes its time
-    assert said == ["stubborn did not end within 0.5 s and is killed"]
+    assert messages == ["stubborn did not end within 0.5 s and is killed"]
 
 
-def test_a_program_that_is_not_there_is_an_error_in_words(tmp_path):
+def test_a_missing_program_is_a_readable_error(tmp_path):
     with Supervisor(tmp_path) as tree, pytest.raises(SupervisorError, match="nowhere cannot be started"):
         tree.start(SupervisedProcess("nowhere", ("/no/such/program",)))
 
@@ -102,7 +102,7 @@ def test_output_goes_to_a_log_of_its_own_and_the_environment_is_added_to(tmp_pat
         assert eventually(lambda: log.read_text() == f"hello {os.environ['HOME']}\n")
 
 
-def test_a_log_grown_large_is_set_aside(tmp_path):
+def test_a_large_log_is_rotated(tmp_path):
     (tmp_path / "one.log").write_bytes(b"x" * (LOG_BYTES + 1))
     with Supervisor(tmp_path) as tree:
         tree.start(SupervisedProcess("one", SLEEPER))
@@ -110,7 +110,7 @@ def test_a_log_grown_large_is_set_aside(tmp_path):
     assert (tmp_path / "one.log.1").stat().st_size == LOG_BYTES + 1
 
 
-def test_waiting_ends_when_the_condition_holds_or_a_process_ends_or_time_is_up(tmp_path):
+def test_waiting_ends_with_the_condition_a_process_or_the_timeout(tmp_path):
     with Supervisor(tmp_path) as tree:
         tree.start(SupervisedProcess("one", SLEEPER))
         tree.wait_for(lambda: True, "nothing", 1)

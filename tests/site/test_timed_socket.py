@@ -27,7 +27,7 @@ def refused_soon(call, *arguments):
     assert time.monotonic() - started_at < AT_MOST_S
 
 
-def test_a_body_that_drips_is_given_up_at_its_time(pair, monkeypatch):
+def test_a_slow_body_is_abandoned_at_its_timeout(pair, monkeypatch):
     monkeypatch.setattr(timed_socket, "BODY_S", 0.2)
     monkeypatch.setattr(timed_socket, "MIN_RATE", 0.001)
     ours, theirs = pair
@@ -40,7 +40,7 @@ def test_a_body_that_drips_is_given_up_at_its_time(pair, monkeypatch):
     refused_soon(timed.recv, 10)
 
 
-def test_c27_a_body_slower_than_the_least_rate_is_given_up_long_before_its_time(pair):
+def test_c27_a_body_below_the_minimum_rate_is_abandoned_early(pair):
     ours, theirs = pair
     timed = TimedSocket(ours)
     theirs.send(b"x" * 1_000)
@@ -48,12 +48,12 @@ def test_c27_a_body_slower_than_the_least_rate_is_given_up_long_before_its_time(
     refused_soon(timed.recv, 10)
 
 
-def test_c27_a_client_that_does_not_read_is_given_up(pair):
+def test_c27_a_client_that_does_not_read_is_disconnected(pair):
     ours, _ = pair
     refused_soon(TimedSocket(ours).sendall, b"x" * 64 * 2**20)
 
 
-def test_c27_a_file_for_a_client_that_does_not_read_is_given_up(pair, tmp_path):
+def test_c27_sending_a_file_to_a_client_that_does_not_read_ends(pair, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"x" * 8 * 2**20)
     with path.open("rb") as file:
@@ -94,7 +94,7 @@ def test_the_end_of_a_body_is_reported_once(pair):
     assert ends == [1]
 
 
-def test_a_shorter_timeout_of_gunicorns_own_holds(pair):
+def test_a_shorter_timeout_of_gunicorn_applies(pair):
     timed = TimedSocket(pair[0])
     timed.settimeout(0.01)
     with pytest.raises(TimeoutError):

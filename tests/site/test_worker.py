@@ -34,11 +34,11 @@ def has_arrived(octets):
     ],
     ids=range(15),
 )
-def test_a_thread_takes_what_is_whole_or_large_or_may_be_answered_already(octets, enough):
+def test_a_thread_takes_complete_large_or_answerable_requests(octets, enough):
     assert has_arrived(octets) is enough
 
 
-def test_octets_may_come_one_by_one():
+def test_bytes_may_arrive_one_by_one():
     arriving = PartialRequest()
     whole = HEAD + b"Content-Length: 2\r\n\r\nok"
     for octet in whole[:-1]:

@@ -13,23 +13,23 @@ class Messages:
         self.app = app
 
     def take(self):
-        found = []
+        messages = []
         with self.app.connection_for_read() as connection:
             queue = connection.SimpleQueue(self.app.conf.task_default_queue)
             try:
                 while True:
                     message = queue.get_nowait()
                     message.ack()
-                    found.append((message.headers["task"], *message.payload[0]))
+                    messages.append((message.headers["task"], *message.payload[0]))
             except Empty:
-                return found
+                return messages
             finally:
                 queue.close()
 
 
 @contextmanager
 def broker(url):
-    """Publish to the broker at `url` meanwhile."""
+    """Publish to the broker at `url` within the block."""
     app = current_app._get_current_object()
     before = app.conf.broker_url
     app.conf.broker_url = url

@@ -46,24 +46,28 @@ def installed():
 
 
 def launched(playwright, path):
-    """A browser of playwright's; whoever starts it closes it."""
+    """A browser of playwright; the caller closes it."""
     return playwright.chromium.launch(executable_path=path, args=FLAGS)
 
 
 def watch(page):
-    """The page, which keeps what was said (errors), asked and failed: `.said`, `.asked`, `.failed`."""
-    page.said, page.asked, page.failed = [], [], []
-    page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("requestfailed", lambda request: page.failed.append(request.url) if request.failure != LEFT else None)
+    """Return the page, which keeps `console_errors`, `requested_urls` and `failed_urls`."""
+    page.console_errors, page.requested_urls, page.failed_urls = [], [], []
+    page.on("console", lambda message: page.console_errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.console_errors.append(str(error)))
+    page.on("request", lambda request: page.requested_urls.append(request.url))
+    page.on("requestfailed", lambda request: page.failed_urls.append(request.url) if request.failure != LEFT else None)
     return page
 
 
 def foreign(page, live_server):
-    """What was asked of another host."""
+    """The requests to another host."""
     own = urlsplit(live_server.url).netloc
-    return [url for url in page.asked if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own]
+    return [
+        url
+        for url in page.requested_urls
+        if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own
+    ]
 
 
 def too_wide(page):
@@ -90,7 +94,7 @@ def violations(page):
 
 
 class LateScripts:
-    """Opens pages whose scripts come after the first paint, as over a slow line: what they move is seen to move."""
+    """Opens pages whose scripts come after the first paint, as over a slow line, so that what they move is recorded."""
 
     def __init__(self, page):
         self.page, self._held = page, None

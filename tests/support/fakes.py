@@ -1,4 +1,4 @@
-"""A grader at the network edge: a real HTTP server on loopback that speaks protocol 1 and can be told to misbehave."""
+"""A grader at the network edge: a real HTTP server on loopback that speaks protocol 1 and can misbehave on request."""
 
 import json
 import threading
@@ -20,7 +20,7 @@ class FakeGrader:
     (handler, path, request body) -> (status, body, signed), and a dict of headers if there are some to add.
 
     `answers_later` makes it accept with 202 what may be answered later; `accepted` holds those requests, and
-    tests/support/calling_back.py sends their answers. `on_accept` is called with each request before its 202 goes out.
+    tests/support/calling_back.py sends their answers. `on_accept` is called with each request before its 202 is sent.
     """
 
     def __init__(self, judge=lambda completion: 0.75, *, secret=SECRET, version="1.0.0"):
@@ -80,7 +80,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def serving(fake):
-    """Serve the fake on a free port of loopback, to which outbound calls are allowed meanwhile."""
+    """Serve the fake on a free port of loopback, to which outbound calls are allowed within the block."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -56,7 +56,7 @@ def copy_to(env):
 
 def _file():
     path = KEPT / f"{_digest()}.sqlite3"
-    with _alone("sqlite"):
+    with _exclusive("sqlite"):
         if not path.exists():
             for old in KEPT.glob("*.sqlite3"):
                 if time.time() - old.stat().st_mtime > LONG_S:  # a younger one may be about to be copied
@@ -71,11 +71,11 @@ def _database():
     """Its comment is the digest, so that one name serves for good."""
     name = f"{urlsplit(settings.DATABASE_URL).path[1:]}_migrated"
     url, identifier, digest = databases.sibling(settings.DATABASE_URL, name), sql.Identifier(name), _digest()
-    with _alone(name), _maintenance() as connection:
-        found = connection.execute(
+    with _exclusive(name), _maintenance() as connection:
+        comment = connection.execute(
             "select shobj_description(oid, 'pg_database') from pg_database where datname = %s", [name]
         )
-        if found.fetchone() != (digest,):
+        if comment.fetchone() != (digest,):
             databases.create_afresh(url)
             with tempfile.TemporaryDirectory() as data:
                 _migrate(data, url)
@@ -91,14 +91,14 @@ def _migrate(data, url):
 
 
 def _digest():
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(path for pattern in MADE_OF for path in ROOT.glob(pattern) if path.is_file()):
-        found.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
-    return found.hexdigest()[:16]
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 @contextmanager
-def _alone(name):
+def _exclusive(name):
     """One process at a time: the workers of a run begin together."""
     with open(KEPT / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

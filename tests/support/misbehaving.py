@@ -14,7 +14,7 @@ MIB = 2**20
 class Faces:
     """`faces(behave, batch=1, runs=1)`: a drain against the behaviour; [(status, code)] of the runs, in id order.
 
-    Only completed runs have a score, whatever was answered. `seconds` and `requests` tell of the last drain.
+    Only completed runs have a score, whatever was answered. `seconds` and `requests` describe the last drain.
     """
 
     def __init__(self, drain):
@@ -37,7 +37,7 @@ class Faces:
         return ends
 
     def again(self, url):
-        """The one run once more, now against a grader at `url`."""
+        """Drain the same run again, now against a grader at `url`."""
         run = WorkflowRun.objects.get()
         type(run.grader).objects.update(endpoint=url)
         WorkflowRun.objects.update(status="pending")
@@ -61,8 +61,8 @@ def signed(body, *, status="200 OK", headers=(), **more):
     """A behaviour that answers a body, or what a function makes of the request, with a valid signature."""
 
     def behave(connection, request):
-        made = body(request) if callable(body) else body
-        connection.answer(made, status=status, headers=[*headers, *signature(request, made, **more)])
+        content = body(request) if callable(body) else body
+        connection.answer(content, status=status, headers=[*headers, *signature(request, content, **more)])
 
     return behave
 

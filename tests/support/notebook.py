@@ -41,13 +41,13 @@ class Notebook:
     folder        the reader's working folder; files that the page saves are here
     env           the environment of every example
     replacements  {a placeholder of the page: the reader's own value}; grows with the ids of answers
-    given         {a name that a page takes for granted: the Python source that defines it}
+    assumed       {a name that a page takes for granted: the Python source that defines it}
     """
 
     def __init__(
-        self, folder: Path, env: dict[str, str], *, replacements: dict[str, str], given: dict[str, str]
+        self, folder: Path, env: dict[str, str], *, replacements: dict[str, str], assumed: dict[str, str]
     ) -> None:
-        self.folder, self.env, self.replacements, self.given = folder, env, replacements, given
+        self.folder, self.env, self.replacements, self.assumed = folder, env, replacements, assumed
         self.background: list[subprocess.Popen] = []
         self._interpreter: subprocess.Popen | None = None
         self._defined_names: set[str] = set()
@@ -71,7 +71,7 @@ class Notebook:
         raises ExampleFailed with the example's own error
         """
         source = self._with_own_values(snippet.source)
-        self._define(snippet.given)
+        self._define(snippet.assumed_names)
         if snippet.file:
             (self.folder / snippet.file).write_text(source)
             return self._python(str(snippet), f"import {snippet.file.removesuffix('.py')}")
@@ -97,7 +97,7 @@ class Notebook:
         The ids of the real answer replace those of the page in all later examples.
         raises ExampleFailed with every difference
         """
-        self._define(snippet.given)
+        self._define(snippet.assumed_names)
         settings = self.folder / "curl"
         settings.mkdir(exist_ok=True)
         (settings / ".curlrc").write_text('write-out = "\\n%{http_code}"\n')
@@ -116,7 +116,7 @@ class Notebook:
         for name in names:
             if name not in self._defined_names:
                 self._defined_names.add(name)
-                self._python(f"given {name}", self.given[name])
+                self._python(f"given {name}", self.assumed[name])
 
     def _with_own_values(self, source: str, *, ids: bool = True) -> str:
         """Return the source with the reader's values instead of the page's. An answer may show other ids."""

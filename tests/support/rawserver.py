@@ -1,4 +1,4 @@
-"""A server on a bare socket that answers whatever octets a test gives it, for graders that break the rules of HTTP."""
+"""A server on a bare socket that sends any bytes a test chooses, for graders that break the rules of HTTP."""
 
 import json
 import socket
@@ -48,14 +48,14 @@ class Connection:
         self.write(head(status, [*headers, ("Content-Length", len(body))]), body)
 
     def drip(self, octets, *, every_s=0.05):
-        """One octet at a time until the other side gives up."""
+        """Send one byte at a time until the other side disconnects."""
         for octet in octets:
             self.write(bytes([octet]))
             if self.closing.wait(every_s):
                 return
 
     def flood(self, piece):
-        """The same octets without an end; how many were taken."""
+        """Send the same bytes endlessly; return how many were accepted."""
         taken = 0
         with suppress(OSError):
             while not self.closing.is_set():
@@ -78,9 +78,9 @@ def head(status, headers=()):
     return f"HTTP/1.1 {status}\r\n{text}\r\n".encode("latin-1")
 
 
-def signature(request, body, *, secret=SECRET, at=0, request_id=None):
-    """The two headers of a signed answer; `at` seconds from now."""
-    moment = str(int(time.time()) + at)
+def signature(request, body, *, secret=SECRET, offset_s=0, request_id=None):
+    """The two headers of a signed answer; `offset_s` from now."""
+    moment = str(int(time.time()) + offset_s)
     return [
         ("X-Autotune-Response-Timestamp", moment),
         ("X-Autotune-Response-Signature", sign(secret, moment, request_id or request.id, body)),

@@ -1,4 +1,4 @@
-"""A receiver of webhooks at the network edge: a real HTTP server on loopback that can be told to misbehave."""
+"""A receiver of webhooks at the network edge: a real HTTP server on loopback that can misbehave on request."""
 
 import threading
 from contextlib import contextmanager, suppress
@@ -54,7 +54,7 @@ class Receiver:
 
 @contextmanager
 def receiving(*receivers):
-    """Serve the receivers on free ports of loopback, to which outbound calls are allowed meanwhile."""
+    """Serve the receivers on free ports of loopback, to which outbound calls are allowed within the block."""
     servers = [_serve(receiver) for receiver in receivers]
     ports = ",".join(f"127.0.0.1/32:{receiver.port}" for receiver in receivers)
     try:
@@ -80,7 +80,7 @@ def _serve(receiver):
             self.send_header("Content-Length", str(len(answer)))
             for name, value in (more[1] if len(more) > 1 else {}).items():
                 self.send_header(name, value)
-            with suppress(OSError):  # whoever gave up waiting is gone
+            with suppress(OSError):  # a client that stopped waiting has left
                 self.end_headers()
                 self.wfile.write(answer)
 

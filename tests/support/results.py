@@ -16,7 +16,7 @@ from tests.factories import CompletionFactory, RunFactory, TaskFactory
 
 
 def claim(run, *, lease_s=15):
-    """The run under a lease, as a claim of it alone would give it."""
+    """The run under a lease, as a claim of only this run returns it."""
     WorkflowRun.objects.filter(pk=run.pk).update(
         status="running", attempt=F("attempt") + 1, leased_until=datetime.now(UTC) + timedelta(seconds=lease_s)
     )

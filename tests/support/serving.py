@@ -72,16 +72,16 @@ def own_environment(data, *, empty=False):
 
 def running_with(data):
     """Process ids of whatever runs with this data folder in its environment."""
-    wanted = f"AUTOTUNE_DATA_DIR={data}".encode()
-    found = []
+    marker = f"AUTOTUNE_DATA_DIR={data}".encode()
+    pids = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and int(folder.name) != os.getpid():
             try:
-                if wanted in (folder / "environ").read_bytes().split(b"\0"):
-                    found.append(int(folder.name))
+                if marker in (folder / "environ").read_bytes().split(b"\0"):
+                    pids.append(int(folder.name))
             except OSError:  # it has ended, or is somebody else's
                 continue
-    return found
+    return pids
 
 
 @dataclass
@@ -119,7 +119,7 @@ class Server:
 
     def start(self, kind, name):
         """One more process of a Procfile's kind."""
-        process = next(one for one in launch.server_processes(self.env) if one.name == kind)
+        process = next(candidate for candidate in launch.server_processes(self.env) if candidate.name == kind)
         self.tree.start(SupervisedProcess(name, process.command, process.env, process.cwd))
 
     def ensure(self, kind, name):
@@ -129,8 +129,10 @@ class Server:
 
     def end_all(self, kind):
         """Every process of the kind has ended as it should, under whatever name a test before this one started it."""
-        command = next(one.command for one in launch.server_processes(self.env) if one.name == kind)
-        running = [one for one in self.tree._children if one.process.command == command and one.popen.poll() is None]
+        command = next(candidate.command for candidate in launch.server_processes(self.env) if candidate.name == kind)
+        running = [
+            child for child in self.tree._children if child.process.command == command and child.popen.poll() is None
+        ]
         for child in running:
             os.killpg(child.popen.pid, signal.SIGTERM)
         until(lambda: all(child.popen.poll() is not None for child in running), seconds=60)
@@ -166,7 +168,7 @@ class Server:
 
 @contextmanager
 def web_process(data):
-    """The web process alone, on a new database: its port, and a key of an admin."""
+    """Only the web process, on a new database: its port, and a key of an admin."""
     with own_environment(data) as base, Supervisor(data / "logs") as tree:
         env = launch.environment(base, port=free_port(), data=data, grader_ports=[])
         key = launch.bootstrap(env, "Tests", "admin@example.org")["apiKey"]
@@ -185,17 +187,17 @@ def whole_server(data):
         env = launch.environment(base, port=port, data=data, grader_ports=[grader_port, *spare], live_port=live_port)
         admin = launch.bootstrap(env, "Tests", "admin@example.org")
         with AutotuneClient(admin["apiKey"], launch.start_server(tree, env)) as client:
-            made = client.graders.create(
+            registration = client.graders.create(
                 name="Digits",
                 endpoint=f"http://127.0.0.1:{grader_port}",
                 capabilities=Capabilities(max_batch_size=5, supports_explanations=True, avg_latency_ms=10),
                 limits=Limits(max_concurrency=2),
             )
-            secret.write_text(made.credentials.shared_secret)
+            secret.write_text(registration.credentials.shared_secret)
             tree.start(
                 launch.kit_grader("grader", "digits:grader", folder=data, port=grader_port, secret_file=secret, log=log)
             )
             until(lambda: listens(grader_port))
-            verified = client.graders.verify(made.grader.id)
+            verified = client.graders.verify(registration.grader.id)
             assert verified.verified, verified.checks
-            yield Server(tree, env, client, admin, made.grader.id, log, spare)
+            yield Server(tree, env, client, admin, registration.grader.id, log, spare)

@@ -65,8 +65,8 @@ class Snippet:
         return self.what.partition("prints ")[2] if self.how == "run" else ""
 
     @property
-    def given(self) -> list[str]:
-        """The names that the page takes for granted."""
+    def assumed_names(self) -> list[str]:
+        """The names that the page assumes to exist."""
         names = re.search(r"\bgiven ([^,]+)", self.what)
         return names[1].split() if names and self.how in ("run", "run by") else []
 

@@ -1,4 +1,4 @@
-"""Items for the published client, and what is told of times."""
+"""Items for the published client, and checks of times."""
 
 from datetime import UTC, datetime, timedelta
 

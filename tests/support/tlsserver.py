@@ -75,7 +75,7 @@ class Certificate:
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
         alternatives = [x509.DNSName(name) for name in names] + [x509.IPAddress(ip_address(text)) for text in addresses]
         now = datetime.now(UTC)
-        made = (
+        certificate = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(subject)
@@ -87,9 +87,9 @@ class Certificate:
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .sign(self.key, hashes.SHA256())
         )
-        self.file = folder / f"{made.serial_number}.pem"
+        self.file = folder / f"{certificate.serial_number}.pem"
         self.file.write_bytes(
-            made.public_bytes(serialization.Encoding.PEM)
+            certificate.public_bytes(serialization.Encoding.PEM)
             + self.key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )

@@ -50,7 +50,7 @@ class House:
         return until(lambda: self._mailed(email))
 
     def accept(self, link, name):
-        """Whoever got the mail makes an account: their page, logged in."""
+        """The invited person creates an account: their page, logged in."""
         page = self.stranger()
         page.goto(link)
         page.get_by_label("Your name").fill(name)

@@ -30,7 +30,7 @@ def statuses(api, task):
     return {name: answer.status_code for name, answer in calls(api, task).items()}
 
 
-def test_without_a_key_nothing_is_done(task):
+def test_without_a_key_every_operation_is_401(task):
     assert set(statuses(Api(), task).values()) == {401}
     assert set(statuses(Api("at_live_wrong"), task).values()) == {401}
     assert Task.objects.get().name == "Mine"
@@ -74,7 +74,7 @@ def test_an_admin_of_the_operating_organization_reaches_every_task(admin_api, ta
     assert admin_api.delete(f"/tasks/{task.public_id}").status_code == 204
 
 
-def test_a_role_that_changes_its_own_tasks_alone_is_refused_on_others(api_for, task):
+def test_a_role_limited_to_own_tasks_is_refused_on_others(api_for, task):
     both = [{"resource": "tasks", "actions": ["read"], "scope": "organization"}]
     both.append({"resource": "tasks", "actions": ["update", "delete"], "scope": "own"})
     role = Role.objects.create(organization=task.organization, name="author", permissions=both)

@@ -70,7 +70,7 @@ def test_superusers_read_the_text_of_a_completion_as_plain_text(superuser, rows)
     assert "=1+1 &lt;b&gt;" in html
 
 
-def test_other_staff_see_the_facts_alone(staff, rows):
+def test_other_staff_see_no_text(staff, rows):
     for model in (Completion, TaskVersion):
         answer = staff.get(page(model, model.objects.first()))
         assert answer.status_code == 200
@@ -79,7 +79,7 @@ def test_other_staff_see_the_facts_alone(staff, rows):
 
 
 @pytest.mark.parametrize(
-    ("model", "term", "found"),
+    ("model", "term", "count"),
     [
         (Task, "The sums", 1),
         (Task, "adds up", 1),
@@ -90,16 +90,16 @@ def test_other_staff_see_the_facts_alone(staff, rows):
         (PanelMember, "The sums", 1),
     ],
 )
-def test_search_finds_names_descriptions_and_external_ids(superuser, rows, model, term, found):
+def test_search_finds_names_descriptions_and_external_ids(superuser, rows, model, term, count):
     answer = superuser.get(page(model), {"q": term})
-    assert answer.context["cl"].result_count == found
+    assert answer.context["cl"].result_count == count
 
 
 def test_search_finds_a_public_id(superuser, rows):
     for model in (Task, TaskVersion, Completion):
         row = model.objects.first()
         answer = superuser.get(page(model), {"q": f" {row.public_id} "})
-        assert [found.pk for found in answer.context["cl"].result_list] == [row.pk]
+        assert [result.pk for result in answer.context["cl"].result_list] == [row.pk]
 
 
 @pytest.mark.parametrize("model", [TaskVersion, PanelMember, Completion])

@@ -139,7 +139,7 @@ def test_a_wrong_panel_is_named(api, body, task, graders, pointer, code):
     assert (Task.objects.count(), TaskVersion.objects.count()) == (1, 1)
 
 
-def test_a_panel_is_given_exactly_once(api, body, task):
+def test_a_panel_is_sent_in_exactly_one_form(api, body, task):
     both = {"graderId": body["graderId"], "graders": [{"graderId": body["graderId"]}]}
     assert first_error(api.post("/tasks", body | both)) == ("/graderId", "mutually_exclusive")
     assert first_error(api.patch(f"/tasks/{task.public_id}", both)) == ("/graderId", "mutually_exclusive")
@@ -147,17 +147,17 @@ def test_a_panel_is_given_exactly_once(api, body, task):
 
 
 @pytest.mark.parametrize("member", ["name", "promptTemplate", "graderId", "graders", "archived"])
-def test_what_cannot_be_cleared_refuses_null(api, task, member):
+def test_members_that_cannot_be_cleared_refuse_null(api, task, member):
     code = "malformed_id" if member == "graderId" else "wrong_type"
     assert first_error(api.patch(f"/tasks/{task.public_id}", {member: None})) == (f"/{member}", code)
 
 
-def test_archived_is_no_member_of_a_new_task(api, body):
+def test_archived_is_not_accepted_for_a_new_task(api, body):
     assert first_error(api.post("/tasks", body | {"archived": False})) == ("/archived", "unknown_field")
 
 
 @pytest.mark.parametrize("member", ["name", "promptTemplate"])
-def test_a_member_that_is_needed_is_named(api, body, member):
+def test_a_missing_required_member_is_named(api, body, member):
     del body[member]
     assert first_error(api.post("/tasks", body)) == (f"/{member}", "missing_field")
 
@@ -194,9 +194,9 @@ def test_text_that_is_not_acceptable_json_is_refused(api, task, members, pointer
         (api.post, "/tasks", b'"promptTemplate": "x", ' + needed),
         (api.patch, f"/tasks/{task.public_id}", b""),
     ):
-        at, found = first_error(call(path, raw=b"{" + start + members + b"}"))
-        assert found == code
-        assert pointer is None or at == pointer
+        error_pointer, error_code = first_error(call(path, raw=b"{" + start + members + b"}"))
+        assert error_code == code
+        assert pointer is None or error_pointer == pointer
     assert Task.objects.count() == 1
 
 
@@ -236,7 +236,7 @@ def test_a_wrong_parameter_of_the_list_is_named(api, query, pointer, code):
     assert first_error(api.get(f"/tasks?{query}")) == (pointer, code)
 
 
-def test_the_other_operations_know_no_parameters(api, task, body):
+def test_the_other_operations_take_no_parameters(api, task, body):
     assert first_error(api.post("/tasks?dryRun=1", body)) == ("?dryRun", "unknown_parameter")
     assert first_error(api.patch(f"/tasks/{task.public_id}?x=1", {})) == ("?x", "unknown_parameter")
     assert first_error(api.get(f"/tasks/{task.public_id}/versions?window=1")) == ("?window", "unknown_parameter")

@@ -49,7 +49,7 @@ TEXT = {"type": "text", "text": "yes"}
         ([{**USER, "weight": 0}], "parts"),
     ],
 )
-def test_the_form_is_the_simplest_one_that_holds_all_of_it(messages, form):
+def test_the_form_is_the_simplest_that_preserves_everything(messages, form):
     assert form_of(messages) == form
 
 
@@ -130,6 +130,6 @@ def test_rows_that_an_older_process_stores_get_their_form(older):
 
 
 @pytest.mark.django_db
-def test_a_row_stored_by_itself_has_its_form():
+def test_a_row_stored_individually_has_its_form():
     assert CompletionFactory(messages=[USER, USER]).form == "chat"
     assert CompletionFactory(prompt=None, response=None).form is None

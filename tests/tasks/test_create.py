@@ -49,9 +49,9 @@ def test_a_task_needs_a_name_a_template_and_a_grader(api, grader):
     assert task["createdAt"].endswith("Z")
 
 
-def test_every_member_comes_back_as_it_was_given(api, grader):
+def test_every_member_is_returned_unchanged(api, grader):
     shadow = GraderFactory(organization=api.organization)
-    given = {
+    body = {
         "name": "Ärzte \u202e\U0001f9ea",
         "description": "=1+1 <script>",
         "systemPrompt": "Be brief.",
@@ -68,8 +68,8 @@ def test_every_member_comes_back_as_it_was_given(api, grader):
         "options": {"includeDimensions": False, "includeExplanation": False},
         "metadata": {"z": [1, {"y": None}], "a": True},
     }
-    task = api.post("/tasks", given).json()["task"]
-    assert {name: task[name] for name in given} == given
+    task = api.post("/tasks", body).json()["task"]
+    assert {name: task[name] for name in body} == body
     assert list(task["responseSchema"]["properties"]) == ["b", "a"]
     assert task["graderId"] == public("grader", grader)
 
@@ -80,7 +80,7 @@ def test_a_model_may_be_a_name(api, grader):
     assert Task.objects.get().model_name == "small-1"
 
 
-def test_null_is_absent(api, grader):
+def test_null_counts_as_absent(api, grader):
     optional = ("graders", "description", "systemPrompt", "responseSchema", "model", "aggregation", "retry")
     body = {"name": "T", "promptTemplate": "x", "graderId": public("grader", grader)}
     answer = api.post("/tasks", body | dict.fromkeys((*optional, "deadlineMs", "options", "metadata")))
@@ -88,7 +88,7 @@ def test_null_is_absent(api, grader):
     assert answer.json()["task"]["retry"]["maxAttempts"] == 5
 
 
-def test_a_name_is_taken_once_in_an_organization(api, grader):
+def test_a_name_is_unique_in_an_organization(api, grader):
     body = {"name": "Sums", "promptTemplate": "x", "graderId": public("grader", grader)}
     TaskFactory(name="Sums")  # of another organization
     assert api.post("/tasks", body).status_code == 201
@@ -112,7 +112,7 @@ def test_texts_are_stored_as_ciphertext(api, grader):
     assert task.version.content["promptTemplate"] == "the secret sauce"
 
 
-def test_a_text_of_one_mebibyte_is_taken_and_one_octet_more_is_not(api, grader):
+def test_a_text_of_one_mebibyte_is_accepted_and_one_byte_more_is_not(api, grader):
     body = {"name": "T", "promptTemplate": "é" * 2**19, "graderId": public("grader", grader)}
     assert api.post("/tasks", body).status_code == 201
     answer = api.post(

@@ -18,7 +18,7 @@ def task(api):
     return TaskFactory(organization=api.organization)
 
 
-def test_a_task_goes_with_its_versions_and_panels(api, task):
+def test_deleting_a_task_deletes_its_versions_and_panels(api, task):
     other = TaskFactory(organization=api.organization)
     api.patch(f"/tasks/{task.public_id}", {"promptTemplate": "a second version"})
     answer = api.delete(f"/tasks/{task.public_id}")
@@ -43,7 +43,7 @@ def test_a_task_with_completions_is_kept(api, task):
     assert TaskVersion.objects.count() == 1
 
 
-def test_a_task_with_completions_is_archived_on_request_twice_without_harm(api, task):
+def test_archiving_a_task_with_completions_twice_is_safe(api, task):
     CompletionFactory(task=task)
     for _ in range(2):
         assert api.delete(f"/tasks/{task.public_id}?archive=true").status_code == 204
@@ -74,7 +74,7 @@ def test_a_task_that_a_rival_deleted_is_not_found(api, task):
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_the_foreign_key_decides_when_the_look_came_too_early(monkeypatch):
+def test_the_foreign_key_refuses_a_deletion_that_the_check_missed(monkeypatch):
     task = TaskFactory()
     completion = CompletionFactory(task=task)
     monkeypatch.setattr("django.db.models.query.QuerySet.exists", lambda self: False)

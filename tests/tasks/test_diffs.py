@@ -13,7 +13,7 @@ def kinds(change):
     return [(line.kind, line.text) for line in change.lines]
 
 
-def test_lines_say_what_became_of_them():
+def test_each_line_is_kept_added_or_removed():
     change = diffs.text_change("Prompt template", "one\ntwo\nthree", "one\n2\nthree\nfour")
     assert kinds(change) == [
         ("same", "one"), ("removed", "two"), ("added", "2"), ("same", "three"), ("added", "four"),
@@ -24,7 +24,7 @@ def test_lines_say_what_became_of_them():
     ]  # fmt: skip
 
 
-def test_what_is_far_from_a_change_is_left_out_and_counted():
+def test_lines_far_from_a_change_are_left_out_and_counted():
     old = [str(number) for number in range(40)]
     new = [*old[:20], "new", *old[20:]]
     change = diffs.text_change("x", "\n".join(old), "\n".join(new))
@@ -33,7 +33,7 @@ def test_what_is_far_from_a_change_is_left_out_and_counted():
     assert len(change.lines) == 2 + 6 + 1
 
 
-def test_a_change_of_the_line_ends_alone_is_shown_as_replaced():
+def test_a_change_of_only_line_endings_is_shown_as_replaced():
     change = diffs.text_change("x", "a\nb", "a\nb\n")
     assert change.coarse
     assert kinds(change) == [("removed", "a"), ("removed", "b"), ("added", "a"), ("added", "b")]
@@ -45,7 +45,7 @@ def test_texts_that_would_take_long_to_compare_are_shown_as_replaced(text):
 
 
 @pytest.mark.django_db
-def test_members_are_told_by_their_names_and_values():
+def test_members_are_shown_by_their_names_and_values():
     organization, user = OrganizationFactory(), UserFactory()
     principal = Principal(organization, Role.objects.get(organization=None, name="organization_admin"), user)
     first, second = (GraderFactory(organization=organization, name=name) for name in ("Exact", "Tone"))
@@ -54,10 +54,10 @@ def test_members_are_told_by_their_names_and_values():
     )
     old = task.version
     panel = [PanelEntry(GraderId(first.pk), 0.5), PanelEntry(GraderId(second.pk), 1.0)]
-    given = TaskPatch(
+    patch = TaskPatch(
         prompt_template="{{a}}\nnow", graders=panel, aggregation="min", model="m", response_schema={"a": 2, "b": 1}
     )
-    new = definitions.patch(principal, task, given).version
+    new = definitions.patch(principal, task, patch).version
     names = {first.pk: "Exact", second.pk: "Tone"}
     change = diffs.between(old, new, names)
     assert [text.name for text in change.texts] == ["Prompt template"]

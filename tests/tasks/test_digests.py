@@ -33,12 +33,12 @@ def framed(*parts):
 def test_they_are_hmacs_under_the_organizations_digest_key(task, digester):
     key = encryption.digest_key(task.organization_id)
     whole = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode(), b"4"), hashlib.sha256)
-    asked = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode()), hashlib.sha256)
-    assert digester.stored("2 + 2? \U0001f600", None, "4") == (asked[:SIZE], whole[:SIZE])
+    prompt_digest = hmac.digest(key, framed(b"prompt", "2 + 2? \U0001f600".encode()), hashlib.sha256)
+    assert digester.stored("2 + 2? \U0001f600", None, "4") == (prompt_digest[:SIZE], whole[:SIZE])
     assert digester.answer("2 + 2? \U0001f600", None, "4") == whole
 
 
-def test_another_organization_has_others(digester):
+def test_another_organization_has_different_digests(digester):
     assert Digester(TaskFactory().organization_id).stored("p", None, "r") != digester.stored("p", None, "r")
 
 
@@ -56,14 +56,18 @@ def test_parts_do_not_run_together(digester):
 def test_intake_stores_them(api_for):
     api = api_for(role="training_operator")
     task = TaskFactory(organization=api.organization)
-    one = {"taskId": public("task", task), "modelId": "m", "response": "4"}
-    items = [{**one, "prompt": "2 + 2?"}, {**one, "messages": MESSAGES}, {**one, "prompt": "2 + 2?", "modelId": "n"}]
+    common = {"taskId": public("task", task), "modelId": "m", "response": "4"}
+    items = [
+        {**common, "prompt": "2 + 2?"},
+        {**common, "messages": MESSAGES},
+        {**common, "prompt": "2 + 2?", "modelId": "n"},
+    ]
     answer = api.post("/completions/batch", {"completions": items})
     assert answer.status_code == 202, answer.content
-    told = [one["id"] for one in answer.json()["completions"]]
+    completion_ids = [completion["id"] for completion in answer.json()["completions"]]
     rows = {row.public_id: (bytes(row.prompt_digest), bytes(row.answer_digest)) for row in Completion.objects.all()}
     digester = Digester(api.organization.pk)
-    first, second, third = (rows[name] for name in told)
+    first, second, third = (rows[name] for name in completion_ids)
     assert first == third == digester.stored("2 + 2?", None, "4")
     assert second == digester.stored("2 + 2?", MESSAGES, "4")
 
@@ -72,7 +76,7 @@ def digests(completion):
     return Completion.objects.values_list("prompt_digest", "answer_digest").get(pk=completion.pk)
 
 
-def test_older_completions_get_theirs_in_batches(task, digester, monkeypatch):
+def test_older_completions_get_digests_in_batches(task, digester, monkeypatch):
     monkeypatch.setattr(filling, "AT_ONCE", 2)
     older = [CompletionFactory(task=task, response=str(n)) for n in range(5)]
     chat = CompletionFactory(task=task, messages=MESSAGES)
@@ -91,7 +95,7 @@ def test_erased_completions_get_none(task):
     assert digests(completion) == (None, None)
 
 
-def test_what_cannot_be_read_any_more_is_told_once_and_left(task, caplog):
+def test_unreadable_completions_are_logged_once_and_skipped(task, caplog):
     lost = CompletionFactory(task=task)
     DataKey.objects.exclude(period=encryption.DIGEST_PERIOD).delete()
     encryption.keyring.clear()

@@ -34,7 +34,7 @@ def test_a_list_has_whole_tasks_and_a_pagination(api, make):
     assert answer["tasks"][0]["promptTemplate"] == "{{question}}"
 
 
-def test_search_looks_in_name_and_description_without_case(api, make):
+def test_search_covers_name_and_description_case_insensitively(api, make):
     make(name="Sums", description="Arithmetic")
     make(name="Poems", description="100% rhyme")
     assert names(api.get("/tasks?search=SUM")) == ["Sums"]
@@ -44,22 +44,22 @@ def test_search_looks_in_name_and_description_without_case(api, make):
     assert len(names(api.get("/tasks?search="))) == 2
 
 
-def test_a_grader_finds_the_tasks_whose_current_panel_names_it(api, make):
-    one, two = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
-    make(name="A", graders=[one])
-    make(name="B", graders=[two, (one, 0.0, "shadow")])
-    make(name="C", graders=[two])
-    assert names(api.get(f"/tasks?graderId={public('grader', one)}&sort=name")) == ["A", "B"]
+def test_the_grader_filter_finds_tasks_with_it_in_the_current_panel(api, make):
+    grader_a, grader_b = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
+    make(name="A", graders=[grader_a])
+    make(name="B", graders=[grader_b, (grader_a, 0.0, "shadow")])
+    make(name="C", graders=[grader_b])
+    assert names(api.get(f"/tasks?graderId={public('grader', grader_a)}&sort=name")) == ["A", "B"]
     assert names(api.get("/tasks?graderId=grader_01jd0000000000000000000000")) == []
 
 
 def test_a_former_panel_does_not_count(api_for, make, api):
-    one, two = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
-    task = make(graders=[one])
+    grader_a, grader_b = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
+    task = make(graders=[grader_a])
     admin = api_for(organization=api.organization)
-    assert admin.patch(f"/tasks/{task.public_id}", {"graderId": public("grader", two)}).status_code == 200
-    assert names(api.get(f"/tasks?graderId={public('grader', one)}")) == []
-    assert names(api.get(f"/tasks?graderId={public('grader', two)}")) == [task.name]
+    assert admin.patch(f"/tasks/{task.public_id}", {"graderId": public("grader", grader_b)}).status_code == 200
+    assert names(api.get(f"/tasks?graderId={public('grader', grader_a)}")) == []
+    assert names(api.get(f"/tasks?graderId={public('grader', grader_b)}")) == [task.name]
 
 
 def test_model_is_the_models_name(api, make):
@@ -68,7 +68,7 @@ def test_model_is_the_models_name(api, make):
     assert names(api.get("/tasks?model=large-1")) == ["A"]
 
 
-def test_archived_tasks_are_listed_on_request_alone(api, make):
+def test_archived_tasks_are_listed_only_on_request(api, make):
     make(name="Old", archived=True)
     make(name="New")
     assert names(api.get("/tasks")) == ["New"]
@@ -102,7 +102,7 @@ def test_pages_by_cursor_show_every_task_once(api, make, sort):
     assert names(api.get(f"/tasks?limit=3&offset=3&sort={sort}")) == seen[3:6]
 
 
-def test_a_cursor_serves_its_own_sort_and_organization(api, api_for, make):
+def test_a_cursor_is_valid_only_for_its_sort_and_organization(api, api_for, make):
     make(), make()
     cursor = api.get("/tasks?limit=1").json()["pagination"]["nextCursor"]
     assert api.get(f"/tasks?sort=name&cursor={cursor}").json()["errors"][0]["code"] == "invalid_cursor"

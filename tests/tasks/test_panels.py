@@ -27,11 +27,11 @@ def test_listed_graders_of_other_organizations_may_judge(api):
     assert create(api, GraderFactory(visibility="listed")).status_code == 201
 
 
-def test_a_grader_that_is_not_active_may_stand_in_a_panel(api):
+def test_an_inactive_grader_may_be_in_a_panel(api):
     assert create(api, GraderFactory(organization=api.organization, status="inactive")).status_code == 201
 
 
-def test_graders_that_may_not_be_used_are_named_each(api):
+def test_each_unusable_grader_is_named(api):
     private = GraderFactory()
     deleted = GraderFactory(organization=api.organization, deleted_at=timezone.now())
     answer = create(api, GraderFactory(organization=api.organization), private, deleted)
@@ -43,7 +43,7 @@ def test_graders_that_may_not_be_used_are_named_each(api):
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_what_is_private_and_what_does_not_exist_answer_alike(api, exists):
+def test_private_and_missing_graders_get_the_same_response(api, exists):
     grader = public("grader", GraderFactory()) if exists else "grader_01jd0000000000000000000000"
     task = TaskFactory(organization=api.organization)
     for answer in (
@@ -55,7 +55,7 @@ def test_what_is_private_and_what_does_not_exist_answer_alike(api, exists):
         assert answer.json()["errors"][0]["pointer"] == "/graderId"
 
 
-def test_a_test_key_may_use_its_own_organizations_graders_alone(api_for):
+def test_a_test_key_may_use_only_its_own_organizations_graders(api_for):
     api = api_for(kind="test")
     assert create(api, GraderFactory(visibility="listed")).status_code == 404
     assert create(api, GraderFactory(organization=api.organization)).status_code == 201
@@ -70,7 +70,7 @@ def test_an_admin_of_the_operating_organization_chooses_among_the_tasks_organiza
     assert admin_api.patch(path, {"graderId": public("grader", ours)}).status_code == 404
 
 
-def test_a_new_version_keeps_the_panel_that_it_was_not_told_to_change(api):
+def test_a_new_version_keeps_an_unchanged_panel(api):
     grader = GraderFactory(visibility="listed")
     task = create(api, grader).json()["task"]
     Grader.objects.filter(pk=grader.pk).update(visibility="private")  # unlisted since
@@ -97,7 +97,7 @@ def test_a_grader_that_a_current_panel_names_is_not_deleted(db):
     assert refused.value.code == "in_use"
 
 
-def test_a_grader_of_former_panels_and_of_none_may_go(api):
+def test_a_grader_outside_current_panels_can_be_deleted(api):
     grader, other = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
     task = TaskFactory(organization=api.organization, graders=[grader])
     api.patch(f"/tasks/{task.public_id}", {"graderId": public("grader", other)})
@@ -105,7 +105,7 @@ def test_a_grader_of_former_panels_and_of_none_may_go(api):
     grader_retiring.send(sender=Grader, grader=GraderFactory())
 
 
-def test_a_grader_of_a_deleted_task_may_go(db):
+def test_a_grader_of_a_deleted_task_can_be_deleted(db):
     grader = GraderFactory()
     definitions.delete(TaskFactory(graders=[grader]))
     grader_retiring.send(sender=Grader, grader=grader)

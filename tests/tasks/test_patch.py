@@ -19,7 +19,7 @@ def graders(api):
 @pytest.fixture
 def task(api, graders):
     """A task made through the API, as its answer shows it."""
-    given = {
+    body = {
         "name": "Sums",
         "description": "adds",
         "promptTemplate": "{{q}}",
@@ -33,7 +33,7 @@ def task(api, graders):
         "deadlineMs": 5000,
         "responseSchema": {"type": "object"},
     }
-    return api.post("/tasks", given).json()["task"]
+    return api.post("/tasks", body).json()["task"]
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_the_bounds_of_a_merged_retry_are_checked(api, task):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/retry/backoffMs")
 
 
-def test_what_does_not_define_the_task_makes_no_version(patch, task):
+def test_other_members_create_no_version(patch, task):
     after = patch({"name": "Other", "description": None, "retry": None, "metadata": {}, "deadlineMs": 9000})
     assert after["version"] == task["version"]
     assert after["updatedAt"] > task["updatedAt"]
@@ -124,7 +124,7 @@ def test_what_does_not_define_the_task_makes_no_version(patch, task):
         {"aggregation": "max"},
     ],
 )
-def test_what_defines_the_task_makes_a_version(patch, task, change):
+def test_members_that_define_the_task_create_a_version(patch, task, change):
     after = patch(change)
     assert after["version"] != task["version"]
     assert changed(task, after) == {*change, "version", "updatedAt"}
@@ -155,7 +155,7 @@ def test_repeating_a_patch_changes_nothing_more(patch, task):
     assert patch(change) == patch(change)
 
 
-def test_a_name_of_another_task_is_taken(api, task):
+def test_the_name_of_another_task_is_refused(api, task):
     TaskFactory(organization=api.organization, name="Taken")
     answer = api.patch(f"/tasks/{task['id']}", {"name": "Taken", "promptTemplate": "changed"})
     assert (answer.status_code, answer.json()["code"]) == (409, "name_taken")

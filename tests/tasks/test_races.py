@@ -40,7 +40,7 @@ def key():
     return ApiKeyFactory()
 
 
-def test_of_two_tasks_with_one_name_one_is_made(together, key):
+def test_of_two_concurrent_tasks_with_one_name_one_is_created(together, key):
     grader = public("grader", GraderFactory(organization=key.organization))
     start = Barrier(2)
 
@@ -70,7 +70,7 @@ def test_two_patches_both_count(together, key):
     )
 
 
-def test_a_grader_that_is_deleted_meanwhile_does_not_enter_a_panel(together, key):
+def test_a_grader_deleted_concurrently_does_not_enter_a_panel(together, key):
     grader = GraderFactory(organization=key.organization)
     task = TaskFactory(organization=key.organization)
     locked = Event()
@@ -91,7 +91,7 @@ def test_a_grader_that_is_deleted_meanwhile_does_not_enter_a_panel(together, key
 
 
 @pytest.mark.parametrize("deletion_first", [True, False])
-def test_a_task_and_a_completion_that_names_it_never_part(together, deletion_first):
+def test_a_task_with_a_concurrent_completion_is_never_deleted(together, deletion_first):
     task = TaskFactory()
     written, deleted = Event(), Event()
 

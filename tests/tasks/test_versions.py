@@ -64,7 +64,7 @@ def test_organizations_have_different_digests_of_equal_content(organization_id):
     assert versions.digest(organization_id, CONTENT, PANEL, "mean") != versions.digest(other, CONTENT, PANEL, "mean")
 
 
-def test_the_order_of_members_and_the_spelling_of_numbers_do_not_count(organization_id):
+def test_the_digest_ignores_member_order_and_number_notation(organization_id):
     turned = dict(reversed(CONTENT.items())) | {"responseSchema": {"a": [1, 2.5], "b": 1.0}}
     expected = versions.digest(organization_id, CONTENT, PANEL, "mean")
     assert versions.digest(organization_id, turned, PANEL, "mean") == expected
@@ -114,31 +114,31 @@ def test_only_a_deck_may_have_no_graders(organization_id):
 def test_the_newest_comes_first_and_one_is_current(api, task):
     for template in ("b", "c", "{{q}}"):
         api.patch(f"/tasks/{task['id']}", {"promptTemplate": template})
-    found = listed(api, task)
-    assert [(version["promptTemplate"], version["current"]) for version in found] == [
+    versions = listed(api, task)
+    assert [(version["promptTemplate"], version["current"]) for version in versions] == [
         ("c", False),
         ("b", False),
         ("{{q}}", True),
     ]
-    assert found[-1]["id"] == task["version"]
-    assert list(found[0]) == [
+    assert versions[-1]["id"] == task["version"]
+    assert list(versions[0]) == [
         "id", "digest", "current", "systemPrompt", "promptTemplate", "responseSchema", "model", "graders",
         "aggregation", "createdAt",
     ]  # fmt: skip
 
 
-def test_a_version_is_of_whoever_made_it_first_by_key(api, task, api_for):
+def test_the_author_of_a_version_is_whoever_created_it_first(api, task, api_for):
     other = api_for(organization=api.organization)
     for caller, template in ((other, "b"), (api, "c"), (other, "c"), (other, "{{q}}")):
         assert caller.patch(f"/tasks/{task['id']}", {"promptTemplate": template}).status_code == 200
-    made = TaskVersion.objects.order_by("created_at").values_list("created_by", flat=True)
-    people = [one.user.pk for one in (api, other, api)]
-    assert list(made) == people
+    authors = TaskVersion.objects.order_by("created_at").values_list("created_by", flat=True)
+    people = [client.user.pk for client in (api, other, api)]
+    assert list(authors) == people
     assert "createdBy" not in listed(api, task)[0]
 
 
 @pytest.mark.django_db
-def test_the_migration_gives_the_first_version_of_each_task_its_tasks_maker():
+def test_the_migration_sets_the_author_of_the_first_version_of_each_task():
     tasks = [TaskFactory(), TaskFactory()]
     for task in tasks:
         TaskVersion.objects.create(task=task, organization=task.organization, digest="0" * 64, content=CONTENT)

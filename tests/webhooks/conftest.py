@@ -1,4 +1,4 @@
-"""Webhooks that lead to real receivers, and a pump that runs when it is told to."""
+"""Webhooks that lead to real receivers, and a pump that runs on request."""
 
 import pytest
 

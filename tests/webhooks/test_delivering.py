@@ -30,7 +30,7 @@ def only():
     return Delivery.objects.get()
 
 
-def test_an_event_arrives_signed_and_in_its_shape(webhook, receiver, tell, pump):
+def test_an_event_arrives_signed_and_in_its_documented_shape(webhook, receiver, tell, pump):
     tell()
     pump()
     event, (got,) = Event.objects.get(), receiver.received
@@ -45,7 +45,7 @@ def test_an_event_arrives_signed_and_in_its_shape(webhook, receiver, tell, pump)
     assert (only().status, only().attempt, only().leased_until) == ("delivered", 1, None)
 
 
-def test_every_try_has_the_same_id_and_octets_and_a_time_of_its_own(webhook, receiver, tell, pump):
+def test_every_attempt_has_the_same_id_and_bytes_and_its_own_timestamp(webhook, receiver, tell, pump):
     receiver.script = [lambda request: 500, lambda request: 503]
     tell()
     pump()
@@ -79,7 +79,7 @@ def test_many_arrive_once_each(webhook, receiver, tell, pump):
     assert Delivery.objects.filter(status="delivered").count() == 250
 
 
-def test_a_failure_waits_a_little_and_then_longer(webhook, receiver, tell, pump):
+def test_the_wait_grows_with_each_failure(webhook, receiver, tell, pump):
     receiver.answer = lambda request: 500
     tell()
     waits = []
@@ -92,10 +92,10 @@ def test_a_failure_waits_a_little_and_then_longer(webhook, receiver, tell, pump)
 
 
 @pytest.mark.parametrize(
-    ("asked", "least", "most"), [("120", 115, 120), ("9999999", 43_190, 43_200), ("1", 2, 7), ("soon", 2, 7)]
+    ("retry_after", "least", "most"), [("120", 115, 120), ("9999999", 43_190, 43_200), ("1", 2, 7), ("soon", 2, 7)]
 )
-def test_retry_after_lengthens_the_wait_within_bounds(webhook, receiver, tell, pump, asked, least, most):
-    receiver.answer = lambda request: (429, b"", {"Retry-After": asked})
+def test_retry_after_lengthens_the_wait_within_bounds(webhook, receiver, tell, pump, retry_after, least, most):
+    receiver.answer = lambda request: (429, b"", {"Retry-After": retry_after})
     tell()
     pump()
     assert least <= (only().next_at - timezone.now()).total_seconds() <= most
@@ -134,7 +134,7 @@ def test_after_three_days_it_is_parked(webhook, receiver, tell, pump):
     assert len(receiver.received) == 3
 
 
-def test_410_disables_the_endpoint_and_its_owner_is_told(webhook, receiver, tell, pump):
+def test_a_410_disables_the_endpoint_and_notifies_its_owner(webhook, receiver, tell, pump):
     receiver.answer = lambda request: 410
     tell(3)
     pump()
@@ -159,7 +159,7 @@ def test_five_days_of_failures_disable_it(webhook, receiver, tell, pump):
     assert len(mail.outbox) == 1
 
 
-def test_a_success_between_ends_the_row_of_failures(webhook, receiver, tell, pump):
+def test_a_success_resets_the_count_of_failures(webhook, receiver, tell, pump):
     receiver.script = [lambda request: 500]
     tell()
     pump()
@@ -171,7 +171,7 @@ def test_a_success_between_ends_the_row_of_failures(webhook, receiver, tell, pum
     assert webhook.failing_since is None
 
 
-def test_a_mail_server_that_is_away_stops_nothing(webhook, receiver, tell, pump, settings):
+def test_an_unavailable_mail_server_stops_no_delivery(webhook, receiver, tell, pump, settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     receiver.answer = lambda request: 410
@@ -208,20 +208,20 @@ def test_a_delivery_made_while_its_endpoint_was_switched_off_is_parked(webhook, 
 
 
 def test_during_a_rotation_both_secrets_verify(webhook, receiver, tell, pump):
-    made = endpoints.rotate(webhook.pk)
+    rotation = endpoints.rotate(webhook.pk)
     tell()
     pump()
     (got,) = receiver.received
-    for secret in (WEBHOOK_SECRET, made.secret):
+    for secret in (WEBHOOK_SECRET, rotation.secret):
         Standard(secret).verify(got.body, got.headers)
     Webhook.objects.update(previous_valid_until=timezone.now())
     tell()
     pump()
     assert receiver.received[1].headers["webhook-signature"].count("v1,") == 1
-    receiver.received[1].verified(made.secret)
+    receiver.received[1].verified(rotation.secret)
 
 
-def test_what_the_receiver_answers_is_kept_short_and_clean(webhook, receiver, tell, pump):
+def test_the_stored_response_of_a_receiver_is_short_and_clean(webhook, receiver, tell, pump):
     receiver.answer = lambda request: (400, b"\x00\x1b[31mbad\r\n\xff" + "\u202e".encode() + b"x" * 5000)
     tell()
     pump()
@@ -231,7 +231,7 @@ def test_what_the_receiver_answers_is_kept_short_and_clean(webhook, receiver, te
     assert not any(ord(char) < 32 for char in entry["excerpt"])
 
 
-def test_an_event_whose_text_cannot_be_read_is_parked_and_holds_up_no_other(webhook, receiver, tell, pump):
+def test_an_unreadable_event_is_parked_and_blocks_no_other(webhook, receiver, tell, pump):
     tell(2)
     fanout.fan_out()
     first, second = Event.objects.order_by("pk")
@@ -242,14 +242,14 @@ def test_an_event_whose_text_cannot_be_read_is_parked_and_holds_up_no_other(webh
     assert Delivery.objects.get(event=first).status == "parked"
 
 
-def test_others_than_the_organization_never_get_it(receiver, tell, pump):
+def test_other_organizations_never_get_the_event(receiver, tell, pump):
     WebhookFactory(organization=OrganizationFactory(), url=receiver.url)
     tell()
     pump()
     assert (Event.objects.count(), receiver.received) == (0, [])
 
 
-def test_a_slow_receiver_is_cut_off_and_tried_again(organization, tell, pump, monkeypatch):
+def test_a_slow_receiver_is_cut_off_and_retried(organization, tell, pump, monkeypatch):
     monkeypatch.setattr("autotune.webhooks.delivery.attempts.TIMEOUT_MS", 300)
     slow = Receiver()
     slow.gate.clear()

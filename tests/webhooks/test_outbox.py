@@ -1,4 +1,4 @@
-"""Events are rows of the change that they tell of: none without it, and none that nobody wants."""
+"""Events are rows of the change that they report: none without it, and none without a subscriber."""
 
 import pytest
 from django.db import connection, transaction
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 KIND = EventKind.GRADER_STATUS_CHANGED
 
 
-def test_what_rolls_back_emits_nothing(organization):
+def test_a_rolled_back_change_emits_nothing(organization):
     WebhookFactory(organization=organization)
 
     @transaction.atomic
@@ -28,13 +28,13 @@ def test_what_rolls_back_emits_nothing(organization):
     assert Event.objects.count() == 0
 
 
-def test_only_where_somebody_listens(organization):
+def test_events_are_stored_only_for_subscribed_organizations(organization):
     deaf = [OrganizationFactory() for _ in range(4)]
     WebhookFactory(organization=organization)
     WebhookFactory(organization=deaf[0], events=["score.failed"])
     WebhookFactory(organization=deaf[1], status="disabled")
     WebhookFactory(organization=deaf[2], deleted_at="2026-01-01T00:00Z")
-    emit(KIND, [EmittedEvent(one.pk, data={}) for one in (organization, *deaf)])
+    emit(KIND, [EmittedEvent(owner.pk, data={}) for owner in (organization, *deaf)])
     assert [event.organization_id for event in Event.objects.all()] == [organization.pk]
 
 
@@ -61,7 +61,7 @@ def test_data_is_ciphertext_at_rest(organization):
     assert "marmalade" in Event.objects.get().body
 
 
-def test_a_subject_that_is_gone_drops_its_event_alone(organization, monkeypatch):
+def test_a_deleted_subject_drops_only_its_own_event(organization, monkeypatch):
     WebhookFactory(organization=organization, events=["score.completed"])
     here, gone = OrganizationFactory().pk, OrganizationFactory().pk
     monkeypatch.setitem(payloads._renderers, EventKind.SCORE_COMPLETED, lambda keys: {here: {"n": 1}})
@@ -71,7 +71,7 @@ def test_a_subject_that_is_gone_drops_its_event_alone(organization, monkeypatch)
     assert Delivery.objects.get().event.subject_id == here
 
 
-def test_a_subject_that_cannot_be_rendered_holds_up_no_other(organization, monkeypatch):
+def test_a_subject_that_cannot_be_rendered_blocks_no_other(organization, monkeypatch):
     WebhookFactory(organization=organization, events=["score.completed"])
     good, bad = OrganizationFactory().pk, OrganizationFactory().pk
 
@@ -98,7 +98,7 @@ def test_the_number_of_queries_of_a_fan_out_does_not_grow(organization, django_a
     assert Delivery.objects.count() == 101
 
 
-def test_a_webhook_for_its_makers_own_graders_hears_of_no_others(organization):
+def test_a_webhook_for_own_graders_gets_no_events_of_others(organization):
     own = GraderFactory(organization=organization)
     other = GraderFactory(organization=organization)
     webhook = WebhookFactory(organization=organization, created_by=own.created_by, own_only=True)
@@ -107,20 +107,20 @@ def test_a_webhook_for_its_makers_own_graders_hears_of_no_others(organization):
         emit(KIND, [EmittedEvent(organization.pk, grader.pk, {})])
     emit(KIND, [EmittedEvent(organization.pk, data={})])  # about nobody knows whose
     fanout.fan_out()
-    assert [one.event.subject_id for one in Delivery.objects.filter(webhook=webhook)] == [own.pk]
+    assert [delivery.event.subject_id for delivery in Delivery.objects.filter(webhook=webhook)] == [own.pk]
     assert Delivery.objects.filter(webhook=everybody).count() == 3
 
 
 @pytest.mark.postgres
-def test_the_condition_for_statements_says_the_same(organization):
+def test_the_sql_condition_matches_the_same_subscriptions(organization):
     WebhookFactory(organization=organization, events=["score.failed", "score.completed"])
-    asked = [organization, OrganizationFactory()]
+    organizations = [organization, OrganizationFactory()]
     for kind, expected in ((EventKind.SCORE_COMPLETED, 1), (KIND, 0)):
         with connection.cursor() as cursor:
             cursor.execute(
                 "select count(*) from (select unnest(%s::uuid[]) as organization_id) due where "
                 + payloads.subscribed_sql(kind, "due"),
-                [[one.pk for one in asked]],
+                [[owner.pk for owner in organizations]],
             )
             assert cursor.fetchone() == (expected,)
 
@@ -128,6 +128,9 @@ def test_the_condition_for_statements_says_the_same(organization):
 def test_bulk_rows_without_data_are_events_too(organization):
     """As the statement that saves scores writes them: no more than these columns."""
     WebhookFactory(organization=organization, events=["score.completed"])
-    rows = [(one.pk, organization.pk, "score.completed", one.pk, organization.created_at) for one in [organization]]
+    rows = [
+        (subject.pk, organization.pk, "score.completed", subject.pk, organization.created_at)
+        for subject in [organization]
+    ]
     insert(Event, ("id", "organization_id", "kind", "subject_id", "created_at"), rows)
     assert fanout.fan_out() == 1

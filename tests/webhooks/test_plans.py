@@ -17,14 +17,14 @@ QUEUED = 12_000
 
 
 @pytest.fixture
-def looked_at():
-    """`looked_at(work)`: the most deliveries that a node of a plan looked at."""
+def rows_read():
+    """`rows_read(work)`: the most deliveries that a node of the plan read."""
 
     def take(work):
         capture = Capture(state="stale", path="test")
         with connection.execute_wrapper(capture):
             work()
-        return max(node.looked_at for plan in capture.plans for node in plan.nodes)
+        return max(node.rows_read for plan in capture.plans for node in plan.nodes)
 
     return take
 
@@ -42,7 +42,7 @@ def queue(webhook, **fields):
 
 
 @pytest.mark.parametrize("analyzed", ["before", "after"])
-def test_a_claim_reads_no_more_deliveries_than_it_takes(looked_at, analyzed):
+def test_a_claim_reads_no_more_deliveries_than_it_takes(rows_read, analyzed):
     webhook = WebhookFactory()
     if analyzed == "before":
         queue(webhook, status="delivered")
@@ -50,12 +50,12 @@ def test_a_claim_reads_no_more_deliveries_than_it_takes(looked_at, analyzed):
     queue(webhook)
     if analyzed == "after":
         analyze()
-    assert looked_at(lambda: claims.claim({}, room=64, struggling_room=0)) <= 2 * claims.PER_ENDPOINT
+    assert rows_read(lambda: claims.claim({}, room=64, struggling_room=0)) <= 2 * claims.PER_ENDPOINT
     assert Delivery.objects.filter(attempt=1).count() == claims.PER_ENDPOINT
 
 
-def test_looking_for_deliveries_of_endpoints_that_are_off_reads_none_of_the_others(looked_at):
+def test_finding_deliveries_of_disabled_endpoints_reads_no_others(rows_read):
     queue(WebhookFactory())
     WebhookFactory(status="disabled")
     analyze()
-    assert looked_at(endpoints.park_remaining) <= 2
+    assert rows_read(endpoints.park_remaining) <= 2

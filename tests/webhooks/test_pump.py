@@ -1,4 +1,4 @@
-"""The pump: it loses nothing when it dies, several share the work, and one dead endpoint delays nobody else."""
+"""The pump: it loses nothing when it dies, several share the work, and one dead endpoint delays no other."""
 
 import threading
 import time
@@ -29,14 +29,14 @@ def thread():
     running.start()
     yield running
     running.stop()
-    until(lambda: not any(one.name == "webhooks" for one in threading.enumerate()))
+    until(lambda: not any(live_thread.name == "webhooks" for live_thread in threading.enumerate()))
 
 
 def delivered():
     return Delivery.objects.filter(status="delivered").count()
 
 
-def test_what_is_due_is_delivered_although_no_message_comes(webhook, receiver, tell, thread):
+def test_due_deliveries_are_sent_without_any_message(webhook, receiver, tell, thread):
     tell(5)
     until(lambda: delivered() == 5)
     assert len(receiver.received) == 5
@@ -55,7 +55,7 @@ def test_a_pump_killed_between_fan_out_and_delivery_loses_nothing(webhook, recei
     assert set(Delivery.objects.values_list("attempt", "failures")) == {(2, 0)}
 
 
-def test_a_lease_outlasts_a_try():
+def test_a_lease_is_longer_than_an_attempt():
     assert timedelta(milliseconds=attempts.TIMEOUT_MS) < claims.LEASE
 
 
@@ -83,7 +83,7 @@ def test_several_pumps_share_the_work(webhook, receiver, tell):
     assert Delivery.objects.count() == 300
 
 
-def test_one_dead_endpoint_delays_nobody_else(organization, tell, monkeypatch):
+def test_one_dead_endpoint_delays_no_other(organization, tell, monkeypatch):
     monkeypatch.setattr("autotune.webhooks.delivery.attempts.TIMEOUT_MS", 4_000)
     dead, well = Receiver(), Receiver()
     dead.gate.clear()
@@ -101,7 +101,7 @@ def test_one_dead_endpoint_delays_nobody_else(organization, tell, monkeypatch):
         assert len(well.received) == 100
 
 
-def test_an_endpoint_that_failed_for_a_while_gets_one_try_at_a_time(webhook, tell):
+def test_a_failing_endpoint_gets_one_attempt_at_a_time(webhook, tell):
     tell(5)
     fanout.fan_out()
     Webhook.objects.update(failing_since=timezone.now() - timedelta(hours=1))
@@ -110,7 +110,7 @@ def test_an_endpoint_that_failed_for_a_while_gets_one_try_at_a_time(webhook, tel
     assert claim({webhook.pk: 1}, room=10, struggling_room=10) == []
 
 
-def test_no_more_are_claimed_than_there_is_room_for(webhook, tell):
+def test_the_pump_claims_no_more_than_its_capacity(webhook, tell):
     tell(40)
     fanout.fan_out()
     assert claim({}, room=0, struggling_room=0) == []
@@ -119,7 +119,7 @@ def test_no_more_are_claimed_than_there_is_room_for(webhook, tell):
     assert claim({webhook.pk: PER_ENDPOINT}, room=100, struggling_room=0) == []
 
 
-def test_no_connection_is_held_while_tries_are_out(webhook, receiver, tell):
+def test_no_connection_is_held_during_attempts(webhook, receiver, tell):
     receiver.gate.clear()
     tell()
     held = []
@@ -131,7 +131,7 @@ def test_no_connection_is_held_while_tries_are_out(webhook, receiver, tell):
     assert (delivered(), held) == (1, [None])
 
 
-def test_a_pump_that_is_stopped_lets_come_back_what_is_out(webhook, receiver, tell, thread):
+def test_a_stopping_pump_waits_for_open_attempts(webhook, receiver, tell, thread):
     receiver.gate.clear()
     tell()
     until(lambda: receiver.received)
@@ -141,7 +141,7 @@ def test_a_pump_that_is_stopped_lets_come_back_what_is_out(webhook, receiver, te
     assert (delivered(), len(receiver.received)) == (1, 1)
 
 
-def test_what_is_not_back_when_it_is_stopped_is_given_to_others(webhook, receiver, tell, thread, monkeypatch):
+def test_unfinished_attempts_of_a_stopped_pump_pass_to_others(webhook, receiver, tell, thread, monkeypatch):
     monkeypatch.setattr("autotune.webhooks.delivery.pump.GRACE_S", 0.1)
     receiver.gate.clear()
     tell()
@@ -152,7 +152,7 @@ def test_what_is_not_back_when_it_is_stopped_is_given_to_others(webhook, receive
     assert (row.status, row.failures, row.next_at <= timezone.now()) == ("pending", 0, True)
 
 
-def test_a_database_that_is_away_stops_it_for_that_long(webhook, receiver, tell, thread, monkeypatch):
+def test_an_unavailable_database_pauses_the_pump(webhook, receiver, tell, thread, monkeypatch):
     away, settle = [1, 1], results.settle
 
     def failing(outcomes):
@@ -167,7 +167,7 @@ def test_a_database_that_is_away_stops_it_for_that_long(webhook, receiver, tell,
     assert len(receiver.received) == 1  # the answer was kept until it could be saved
 
 
-def test_the_job_delivers_and_does_nothing_while_this_process_is_at_it(webhook, receiver, tell):
+def test_the_job_delivers_unless_the_pump_of_this_process_does(webhook, receiver, tell):
     tell()
     jobs.deliver()
     assert delivered() == 1
@@ -182,7 +182,7 @@ def test_the_job_delivers_and_does_nothing_while_this_process_is_at_it(webhook, 
     assert (delivered(), len(receiver.received)) == (2, 2)
 
 
-def test_events_and_deleted_webhooks_go_after_thirty_days(webhook, receiver, tell, pump):
+def test_events_and_deleted_webhooks_are_removed_after_thirty_days(webhook, receiver, tell, pump):
     tell(3)
     pump()
     receiver.answer = lambda request: 500
@@ -202,11 +202,11 @@ def test_events_and_deleted_webhooks_go_after_thirty_days(webhook, receiver, tel
     assert Webhook.objects.count() == 0
 
 
-def test_what_arrives_is_what_was_emitted(webhook, receiver, tell, pump):
+def test_every_emitted_event_arrives(webhook, receiver, tell, pump):
     receiver.script = [lambda request: 500] * 3
     tell(20)
     pump()
     Delivery.objects.filter(status="pending").update(next_at=timezone.now())
     pump()
-    said = {got.verified(WEBHOOK_SECRET)["data"]["graderId"] for got in receiver.received}
-    assert said == {f"grader_{n}" for n in range(20)}
+    grader_ids = {got.verified(WEBHOOK_SECRET)["data"]["graderId"] for got in receiver.received}
+    assert grader_ids == {f"grader_{n}" for n in range(20)}

@@ -22,11 +22,11 @@ def test_the_known_vector_holds():
     assert signing.signature(**KNOWN) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_a_secret_is_32_random_octets_in_base64():
-    made = signing.new_secret()
-    assert made.startswith("whsec_")
-    assert len(base64.b64decode(made.removeprefix("whsec_"))) == 32
-    assert made != signing.new_secret()
+def test_a_secret_is_32_random_bytes_in_base64():
+    secret = signing.new_secret()
+    assert secret.startswith("whsec_")
+    assert len(base64.b64decode(secret.removeprefix("whsec_"))) == 32
+    assert secret != signing.new_secret()
 
 
 def test_each_of_several_secrets_verifies():

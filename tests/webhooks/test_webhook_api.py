@@ -42,16 +42,16 @@ def path(hook):
 
 
 def codes(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 # --- making ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_secret_is_shown_once(api):
-    made = api.post("/webhooks", {**BODY, "description": "pager"})
-    assert made.status_code == 201
-    webhook, secret = made.json()["webhook"], made.json()["secret"]
+    answer = api.post("/webhooks", {**BODY, "description": "pager"})
+    assert answer.status_code == 201
+    webhook, secret = answer.json()["webhook"], answer.json()["secret"]
     assert secret.startswith(signing.PREFIX)
     assert webhook["url"] == URL
     assert (webhook["events"], webhook["description"], webhook["status"]) == (BODY["events"], "pager", "active")
@@ -61,7 +61,7 @@ def test_the_secret_is_shown_once(api):
     assert Webhook.objects.get().secret == secret
 
 
-def test_the_same_request_twice_makes_two(api):
+def test_the_same_request_twice_creates_two_webhooks(api):
     ids = {api.post("/webhooks", BODY).json()["webhook"]["id"] for _ in range(2)}
     assert len(ids) == 2
 
@@ -94,14 +94,14 @@ def test_the_values_of_the_query_are_masked_in_lists(api, hook, path):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_refused(api, change, pointer, code):
+def test_invalid_webhooks_are_refused(api, change, pointer, code):
     answer = api.post("/webhooks", {**BODY, **change})
     assert answer.status_code == 400
     assert codes(answer) == [(pointer, code)]
     assert Webhook.objects.count() == 0
 
 
-def test_an_organization_has_a_bounded_number(api, monkeypatch):
+def test_an_organization_has_a_limit_of_webhooks(api, monkeypatch):
     monkeypatch.setattr(endpoints, "MAX_WEBHOOKS", 2)
     assert [api.post("/webhooks", BODY).status_code for _ in range(3)] == [201, 201, 409]
     assert api.last.json()["code"] == "too_many_webhooks"
@@ -127,7 +127,7 @@ def test_a_stranger_finds_nothing(api_for, api, hook, path):
     assert api.get(path).status_code == 401
 
 
-def test_a_reviewer_has_nothing_to_do_with_them(api_for, api, hook, path):
+def test_a_reviewer_has_no_access(api_for, api, hook, path):
     reviewer = api_for(role="reviewer", organization=api.organization)
     for method, address, body in [*every_call(path), ("GET", "/webhooks", None), ("POST", "/webhooks", BODY)]:
         assert reviewer.call(method, address, body).status_code == 403, (method, address)
@@ -135,28 +135,28 @@ def test_a_reviewer_has_nothing_to_do_with_them(api_for, api, hook, path):
 
 def test_a_grader_owner_has_their_own(api_for, api, hook, path):
     owner = api_for(role="grader_owner", organization=api.organization)
-    made = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]})
-    assert made.status_code == 201
-    assert [one["id"] for one in owner.get("/webhooks").json()["webhooks"]] == [made.json()["webhook"]["id"]]
+    answer = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]})
+    assert answer.status_code == 201
+    assert [row["id"] for row in owner.get("/webhooks").json()["webhooks"]] == [answer.json()["webhook"]["id"]]
     assert owner.get(path).status_code == 404
     assert Webhook.objects.get(created_by=owner.user).own_only
     assert not Webhook.objects.filter(created_by=api.user, own_only=True).exists()
 
 
 @pytest.mark.parametrize("kind", ["score.completed", "score.failed", "review.requested"])
-def test_a_grader_owner_does_not_hear_of_what_they_may_not_read(api_for, kind):
+def test_a_grader_owner_cannot_subscribe_to_events_they_may_not_read(api_for, kind):
     owner = api_for(role="grader_owner")
     answer = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed", kind]})
     assert codes(answer) == [("/events/1", "event_refused")]
-    made = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]}).json()["webhook"]["id"]
-    answer = owner.patch(f"/webhooks/{made}", {"events": [kind]})
+    webhook_id = owner.post("/webhooks", {"url": URL, "events": ["grader.status_changed"]}).json()["webhook"]["id"]
+    answer = owner.patch(f"/webhooks/{webhook_id}", {"events": [kind]})
     assert codes(answer) == [("/events/0", "event_refused")]
 
 
 # --- changing -------------------------------------------------------------------------------------------------------
 
 
-def test_changing_keeps_the_secret_while_the_host_stays(api, hook, path):
+def test_a_change_keeps_the_secret_if_the_host_stays(api, hook, path):
     answer = api.patch(path, {"url": "https://hooks.example.org/other", "events": ["review.requested"]})
     assert answer.status_code == 200
     assert answer.json()["secret"] is None
@@ -170,7 +170,7 @@ def test_changing_keeps_the_secret_while_the_host_stays(api, hook, path):
 
 
 @pytest.mark.parametrize("url", ["https://elsewhere.example.org/in", "https://hooks.example.org:8443/in"])
-def test_another_receiver_gets_another_secret(api, hook, path, url):
+def test_another_host_gets_a_new_secret(api, hook, path, url):
     api.post(f"{path}/rotate-secret")
     secret = api.patch(path, {"url": url}).json()["secret"]
     hook.refresh_from_db()
@@ -178,13 +178,13 @@ def test_another_receiver_gets_another_secret(api, hook, path, url):
     assert (hook.previous_secret, hook.previous_valid_until) == (None, None)
 
 
-def test_a_disabled_one_can_begin_anew(api, hook, path):
+def test_a_disabled_webhook_can_be_enabled_again(api, hook, path):
     Webhook.objects.update(status="disabled", disabled_reason="It failed.", failing_since=timezone.now())
     shown = api.patch(path, {"status": "active"}).json()["webhook"]
     assert (shown["status"], shown["disabledReason"], shown["failingSince"]) == ("active", None, None)
     shown = api.patch(path, {"status": "disabled"}).json()["webhook"]
     assert (shown["status"], shown["disabledReason"]) == ("disabled", endpoints.SWITCHED_OFF)
-    assert [one["id"] for one in api.get("/webhooks?status=disabled").json()["webhooks"]] == [hook.public_id]
+    assert [row["id"] for row in api.get("/webhooks?status=disabled").json()["webhooks"]] == [hook.public_id]
     assert api.get("/webhooks?status=active").json()["webhooks"] == []
 
 
@@ -198,7 +198,7 @@ def test_rotating_twice_within_a_day_needs_force(api, hook, path):
     assert (hook.secret, hook.previous_secret) == (second["secret"], first["secret"])
 
 
-def test_a_deleted_one_is_gone_and_its_secret_forgotten(api, hook, path):
+def test_a_deleted_webhook_is_404_and_its_secret_erased(api, hook, path):
     assert api.delete(path).status_code == 204
     for method, address, body in every_call(path):
         assert api.call(method, address, body).status_code == 404
@@ -206,7 +206,7 @@ def test_a_deleted_one_is_gone_and_its_secret_forgotten(api, hook, path):
     assert hook.secret == ""
 
 
-def test_an_id_that_names_nothing(api):
+def test_unknown_ids_are_404(api):
     for method, address, body in every_call(f"/webhooks/{NEVER}"):
         assert api.call(method, address, body).status_code == 404
 
@@ -215,7 +215,7 @@ def test_an_id_that_names_nothing(api):
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_the_test_goes_to_this_endpoint_alone_and_says_what_came_of_it(api, hook, path):
+def test_a_test_calls_only_this_endpoint_and_reports_the_result(api, hook, path):
     with receiving(Receiver(lambda request: (200, b"private"))) as receiver:
         move_to(receiver.url)
         WebhookFactory(organization=api.organization, url=receiver.url + "/other", events=["score.completed"])
@@ -223,8 +223,8 @@ def test_the_test_goes_to_this_endpoint_alone_and_says_what_came_of_it(api, hook
         assert answer.status_code == 200
         shown = answer.json()["delivery"]
         (got,) = receiver.received
-        said = got.verified(WEBHOOK_SECRET)
-    assert (said["event"], said["data"]["webhookId"]) == ("webhook.test", hook.public_id)
+        event = got.verified(WEBHOOK_SECRET)
+    assert (event["event"], event["data"]["webhookId"]) == ("webhook.test", hook.public_id)
     assert got.id == shown["eventId"]
     assert (shown["event"], shown["status"], shown["attempts"]) == ("webhook.test", "delivered", 1)
     assert (shown["tries"][0]["status"], shown["tries"][0]["excerpt"]) == (200, None)
@@ -232,7 +232,7 @@ def test_the_test_goes_to_this_endpoint_alone_and_says_what_came_of_it(api, hook
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_test_that_fails_is_parked_and_counts_for_nothing(api, hook, path):
+def test_a_failed_test_is_parked_and_not_counted(api, hook, path):
     with receiving(Receiver(lambda request: 410)) as receiver:
         move_to(receiver.url)
         shown = api.post(f"{path}/test").json()["delivery"]
@@ -250,7 +250,7 @@ def test_tests_are_limited_for_each_webhook_and_for_the_organization(api, hook, 
     assert (limited.status_code, limited.json()["code"], limited["Retry-After"]) == (429, "too_many_requests", "5")
     monkeypatch.setattr(trying, "TESTS_A_MINUTE", 2)
     others = [WebhookFactory(organization=api.organization, url="http://127.0.0.1:1/") for _ in range(2)]
-    assert [api.post(f"/webhooks/{one.public_id}/test").status_code for one in others] == [200, 429]
+    assert [api.post(f"/webhooks/{webhook.public_id}/test").status_code for webhook in others] == [200, 429]
     assert api.last["Retry-After"] == "60"
     assert Event.objects.count() == 2
 
@@ -272,14 +272,14 @@ def test_deliveries_are_listed_with_their_tries(api, hook, path, delivery):
     (shown,) = api.get(f"{path}/deliveries").json()["deliveries"]
     assert shown["id"] == delivery.public_id
     assert (shown["event"], shown["status"], shown["attempts"]) == ("grader.status_changed", "parked", 2)
-    assert [one["status"] for one in shown["tries"]] == [501, 500]
+    assert [attempt["status"] for attempt in shown["tries"]] == [501, 500]
     assert shown["tries"][0] == {
         "at": "2026-01-01T00:00:01.000Z", "status": 501, "latencyMs": 1.5, "error": "No.", "excerpt": "oh",
     }  # fmt: skip
     assert api.get(f"{path}/deliveries?status=pending").json()["deliveries"] == []
 
 
-def test_the_list_takes_as_many_queries_for_many(api, hook, path, delivery, django_assert_num_queries):
+def test_the_list_takes_the_same_queries_for_many(api, hook, path, delivery, django_assert_num_queries):
     api.get(f"{path}/deliveries")
     with CaptureQueriesContext(connection) as of_one:
         api.get(f"{path}/deliveries")
@@ -290,7 +290,7 @@ def test_the_list_takes_as_many_queries_for_many(api, hook, path, delivery, djan
         assert len(api.get(f"{path}/deliveries").json()["deliveries"]) == 6
 
 
-def test_a_parked_delivery_is_due_again_and_twice_is_the_same(api, hook, path, delivery):
+def test_a_parked_delivery_can_be_made_due_again_repeatedly(api, hook, path, delivery):
     for _ in range(2):
         answer = api.post(f"{path}/deliveries/{delivery.public_id}/redeliver")
         assert answer.status_code == 202

@@ -56,8 +56,8 @@ def after_days(stage: Stage, result: Result) -> None:
     _until(stage, work, lambda: None, lambda: work.counts().get("waiting", 0) == HELD_BACK)
     result.require("all wait for their callback", work.counts().get("waiting", 0) == HELD_BACK, work.counts())
     _let_days_pass(stage, work)
-    made = work.api.need(200, "POST", f"/graders/{work.grader_id}/rotate-secret", {"force": True, "graceHours": 0})
-    work.control(secret=made["credentials"]["sharedSecret"])
+    rotation = work.api.need(200, "POST", f"/graders/{work.grader_id}/rotate-secret", {"force": True, "graceHours": 0})
+    work.control(secret=rotation["credentials"]["sharedSecret"])
     work.control(forget=True, hold=False)
     work.until_done(patience_s=60)
     _until(stage, work, lambda: None, lambda: work.control()["idle"])
@@ -116,10 +116,10 @@ def _judge_replies(stage: Stage, result: Result, work: Work) -> None:
     """What the callbacks were answered."""
     by_kind: dict[str, Counter[str]] = defaultdict(Counter)
     recorded: Counter[str] = Counter()
-    for one in work.book().callbacks:
-        by_kind[one["kind"]][f"{one['status']} {one['code']}"] += 1
-        if one["status"] == 200:
-            recorded.update(one["items"])
+    for callback in work.book().callbacks:
+        by_kind[callback["kind"]][f"{callback['status']} {callback['code']}"] += 1
+        if callback["status"] == 200:
+            recorded.update(callback["items"])
     result.figures["replies"] = {kind: dict(replies) for kind, replies in by_kind.items()}
     twice = [item for item, count in recorded.items() if count > 1]
     result.require("a callback is recorded once", not twice, f"{len(twice)} were recorded twice")

@@ -73,9 +73,9 @@ def _throughput(stage: Stage, result: Result, name: str) -> float:
         f"select {database.epoch('created_at')} from scores_score where task_id = %s order by created_at",
         ids.decode("task", work.task),
     )
-    times = [float(at) for (at,) in rows]
-    found = work.check()
-    if not found.ok or len(times) < work.total:
+    times = [float(scored_at) for (scored_at,) in rows]
+    findings = work.check()
+    if not findings.ok or len(times) < work.total:
         return 0.0
     result.require("no more calls are out than maxConcurrency", work.control()["peak"] <= limit, work.control()["peak"])
     return len(times) / (
@@ -86,17 +86,17 @@ def _throughput(stage: Stage, result: Result, name: str) -> float:
 def _outcome(result: Result, mode: str, work: Work) -> bool:
     """Whether every run of a hostile grader ended as the documentation says."""
     expected = EXPECTED[mode]
-    found = work.check(codes=tuple(expected))
+    findings = work.check(codes=tuple(expected))
     rows = work.system.database.rows(
         "select status, error_code from scores_workflowrun where task_id = %s order by id",
         ids.decode("task", work.task),
     )
     seen = [COMPLETED if status == "completed" else code or status for status, code in rows]
     judged = seen if mode in WHOLE_CALL else seen[:1]
-    problems = [f"{mode}: {count} x {name}" for name, count in found.faults.items()]
+    problems = [f"{mode}: {count} x {name}" for name, count in findings.faults.items()]
     if not judged or not set(judged) <= expected:
         problems.append(f"{mode}: {sorted(set(seen))} instead of {sorted(expected)}")
-    if mode == "clock 10 minutes off" and not all("clock" in said for said in _messages(work)):
+    if mode == "clock 10 minutes off" and not all("clock" in message for message in _messages(work)):
         problems.append(f"{mode}: a message does not name the skew: {_messages(work)[:1]}")
     if mode == "429 with Retry-After" and not _waited(work, 2.0):
         problems.append(f"{mode}: asked again before the time that Retry-After names")

@@ -31,7 +31,7 @@ def redis(stage: Stage, result: Result) -> None:
     server.start()
     back = time.monotonic()
     work.until_done(watch=watch, patience_s=stage.patience_s)
-    during = [one for one in work.submitter.answers.tries if gone <= one[0] <= back]
+    during = [attempt for attempt in work.submitter.answers.tries if gone <= attempt[0] <= back]
     slowest = max((seconds for _, seconds, _ in during), default=0.0)
     pauses = {
         "pauseAfterFlushS": round(watch.longest_pause_s(flushed, gone), 1),

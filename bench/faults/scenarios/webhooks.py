@@ -48,10 +48,10 @@ def webhooks(stage: Stage, result: Result) -> None:
     work.submitter.start()
     work.until_done(faults, patience_s=stage.patience_s)
     seconds = _until_delivered(stage, work, faults, hook)
-    found = work.check(codes=("grader_error",))
+    findings = work.check(codes=("grader_error",))
     journal = _read(system.journals["receiver"])
-    result.take(found)
-    _compare(stage, result, work, journal, found)
+    result.take(findings)
+    _compare(stage, result, work, journal, findings)
     result.figures |= {"kills": dict(killer.done), "deliveredAfterS": round(seconds, 1)}
     Api(system.url, system.key).need(204, "DELETE", f"/webhooks/{hook}")
 
@@ -59,9 +59,9 @@ def webhooks(stage: Stage, result: Result) -> None:
 def _subscribe(stage: Stage) -> str:
     system = stage.system
     body = {"url": f"http://127.0.0.1:{system.receiver_port}/hook", "events": ["score.completed", "score.failed"]}
-    made = Api(system.url, system.key).need(201, "POST", "/webhooks", body)
-    control(system.receiver_port, "receiver", secret=made["secret"])
-    return made["webhook"]["id"]
+    subscription = Api(system.url, system.key).need(201, "POST", "/webhooks", body)
+    control(system.receiver_port, "receiver", secret=subscription["secret"])
+    return subscription["webhook"]["id"]
 
 
 def _faults(stage: Stage, work: Work, killer: Killer) -> Callable[[], None]:
@@ -106,39 +106,41 @@ def _until_delivered(stage: Stage, work: Work, faults: Callable[[], None], hook:
 
 def _read(path: Path) -> list[Delivered]:
     lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return [Delivered(one["request"], one["kind"], one["items"][0], one["data"], one["status"]) for one in lines]
+    return [
+        Delivered(entry["request"], entry["kind"], entry["items"][0], entry["data"], entry["status"]) for entry in lines
+    ]
 
 
-def _compare(stage: Stage, result: Result, work: Work, journal: list[Delivered], found: Findings) -> None:
+def _compare(stage: Stage, result: Result, work: Work, journal: list[Delivered], findings: Findings) -> None:
     """The receiver's journal with the outbox, and both with what became of the completions."""
     rewards = _rewards(stage, work)
     outbox = _outbox(stage, rewards)
     by_completion: dict[str, set[str]] = defaultdict(set)
     taken: set[str] = set()
     wrong, strange, others = 0, 0, _final_anywhere(stage)
-    for one in journal:
-        if one.completion not in rewards:
-            strange += one.completion not in others
+    for delivery in journal:
+        if delivery.completion not in rewards:
+            strange += delivery.completion not in others
             continue
-        by_completion[one.completion].add(one.event)
-        taken |= {one.event} if one.status == 200 else set()
-        wrong += not _true(one, rewards[one.completion])
+        by_completion[delivery.completion].add(delivery.event)
+        taken |= {delivery.event} if delivery.status == 200 else set()
+        wrong += not _true(delivery, rewards[delivery.completion])
     ours = {event for of_one in by_completion.values() for event in of_one}
     events = {event for of_one in outbox.values() for event in of_one}
     result.figures |= {
         "events": len(events),
         "tries": len(journal),
         "delivered": len(taken),
-        "statuses": {status: sum(one.status == status for one in journal) for status in (200, 503, 0, 401)},
+        "statuses": {status: sum(delivery.status == status for delivery in journal) for status in (200, 503, 0, 401)},
     }
     result.require(
         "each completion has one event", all(len(of_one) == 1 for of_one in outbox.values()), _uneven(outbox)
     )
     result.require("each event is taken at least once", events <= taken, f"{len(events - taken)} were not")
     result.require("each completion's event has one stable id", all(len(seen) == 1 for seen in by_completion.values()))
-    result.require("nothing is told of what did not happen", not strange and ours <= events, f"{strange} strange ones")
+    result.require("no event reports what did not happen", not strange and ours <= events, f"{strange} strange ones")
     result.require("events say what is stored", not wrong, f"{wrong} do not")
-    result.require("every signature is good", not any(one.status == 401 for one in journal))
+    result.require("every signature is good", not any(delivery.status == 401 for delivery in journal))
     if not work.total == len(rewards):
         result.require("every completion has its end", False, f"{len(rewards)} of {work.total}")
 
@@ -162,20 +164,20 @@ def _rewards(stage: Stage, work: Work) -> dict[str, float | None]:
 
 def _outbox(stage: Stage, rewards: dict[str, float | None]) -> dict[str, list[str]]:
     """{completion: its events}."""
-    found: dict[str, list[str]] = {completion: [] for completion in rewards}
+    event_ids: dict[str, list[str]] = {completion: [] for completion in rewards}
     for pk, subject in stage.system.database.rows(
         "select id, subject_id from webhooks_event where kind like 'score.%%'"
     ):
         completion = ids.encode("comp", as_uuid(subject)) if subject else ""
-        if completion in found:
-            found[completion].append(ids.encode("evt", UUID(str(as_uuid(pk)))))
-    return found
+        if completion in event_ids:
+            event_ids[completion].append(ids.encode("evt", UUID(str(as_uuid(pk)))))
+    return event_ids
 
 
-def _true(one: Delivered, reward: float | None) -> bool:
+def _true(delivery: Delivered, reward: float | None) -> bool:
     if reward is None:
-        return one.kind == "score.failed" and one.data["error"]["code"] == "grader_error"
-    return one.kind == "score.completed" and one.data["reward"]["value"] == reward
+        return delivery.kind == "score.failed" and delivery.data["error"]["code"] == "grader_error"
+    return delivery.kind == "score.completed" and delivery.data["reward"]["value"] == reward
 
 
 def _uneven(outbox: dict[str, list[str]]) -> str:

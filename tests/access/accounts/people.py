@@ -40,7 +40,7 @@ def code_of(secret, *, steps=0):
 
 
 def confirm(client, password=PASSWORD):
-    """Give the password once more, as changes of the second factor ask for."""
+    """Enter the password again, as changes of the second factor require."""
     return client.post("/account/confirm", {"password": password})
 
 

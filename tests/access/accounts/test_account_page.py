@@ -27,7 +27,7 @@ def test_strangers_are_sent_to_the_login():
         assert browser().post(path)["Location"].startswith("/account/login"), path
 
 
-def test_it_says_who_and_where_in_few_queries():
+def test_the_page_shows_the_person_and_organization_in_few_queries():
     user = person()
     for n in range(20):
         member(user, f"Organization {n:02}")
@@ -47,7 +47,7 @@ def test_hostile_names_are_shown_as_text():
     assert "<img src=x" not in html
 
 
-def test_one_acts_in_the_organization_that_one_chose():
+def test_a_person_acts_in_the_organization_that_they_chose():
     user = person()
     first, second = member(user, "First"), member(user, "Second")
     client = logged_in(user)
@@ -57,7 +57,7 @@ def test_one_acts_in_the_organization_that_one_chose():
     assert first.pk != second.pk
 
 
-def test_nobody_switches_to_where_they_are_no_member_or_what_is_suspended():
+def test_nobody_switches_to_a_suspended_organization_or_one_they_do_not_belong_to():
     user = person()
     member(user, "Mine")
     suspended = member(user, "Suspended", suspended=True)
@@ -70,7 +70,7 @@ def test_nobody_switches_to_where_they_are_no_member_or_what_is_suspended():
     assert "organization" not in client.session
 
 
-def test_one_ends_a_session_or_all_others():
+def test_a_person_ends_one_session_or_all_others():
     user = person()
     clients = [logged_in(user) for _ in range(4)]
     mine = clients[0]
@@ -91,7 +91,7 @@ def test_nobody_ends_the_session_of_another():
         assert client.post("/account/sessions", {"session": text}).status_code == 404
 
 
-def test_one_changes_ones_name_and_nothing_else():
+def test_a_person_changes_their_name_and_nothing_else():
     user = person()
     logged_in(user).post("/account/name", {"name": "  A \0 new\nname ", "email": "x@y.z", "is_staff": "on"})
     user.refresh_from_db()

@@ -8,7 +8,7 @@ CLAIMS = {"sub": "1", "email": "ada@example.org", "email_verified": True}
 
 
 @pytest.mark.parametrize(
-    ("told", "email", "verified"),
+    ("userinfo", "email", "verified"),
     [
         ({}, "ada@example.org", True),
         ({"email": "ada@example.org"}, "ada@example.org", True),
@@ -17,6 +17,6 @@ CLAIMS = {"sub": "1", "email": "ada@example.org", "email_verified": True}
         ({"email": "ada@example.org", "email_verified": False}, "ada@example.org", False),
     ],
 )
-def test_an_email_is_verified_by_the_answer_that_names_it(told, email, verified):
-    said = profile(CLAIMS, {"sub": "1", **told})
-    assert (said["email"], said["email_verified"]) == (email, verified)
+def test_an_email_is_verified_by_the_answer_that_names_it(userinfo, email, verified):
+    claims = profile(CLAIMS, {"sub": "1", **userinfo})
+    assert (claims["email"], claims["email_verified"]) == (email, verified)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 WRONG = "not the right password"
 
 
-def test_the_fifth_failure_locks_even_the_right_password_out_and_a_quarter_of_an_hour_ends_it():
+def test_the_fifth_failure_locks_out_even_the_right_password_for_15_minutes():
     user = person()
     answers = [log_in(browser(), user, WRONG).status_code for _ in range(5)]
     assert answers == [200, 200, 200, 200, 429]
@@ -27,7 +27,7 @@ def test_the_fifth_failure_locks_even_the_right_password_out_and_a_quarter_of_an
         assert log_in(browser(), user).status_code == 302
 
 
-def test_a_lock_is_of_one_address_so_that_a_guesser_does_not_lock_the_person_out():
+def test_a_lock_applies_to_one_address_so_a_guesser_cannot_lock_the_person_out():
     user = person()
     for _ in range(5):
         log_in(browser(), user, WRONG)
@@ -36,12 +36,12 @@ def test_a_lock_is_of_one_address_so_that_a_guesser_does_not_lock_the_person_out
     assert log_in(elsewhere, user).status_code == 302
 
 
-def test_a_login_that_is_unknown_is_locked_in_the_same_way():
+def test_an_unknown_login_is_locked_in_the_same_way():
     body = {"login": "nobody@example.org", "password": WRONG}
     assert [browser().post(LOGIN, body).status_code for _ in range(5)][-1] == 429
 
 
-def test_another_header_is_no_other_address():
+def test_a_different_header_does_not_count_as_another_address():
     user = person()
     for n in range(5):
         log_in(browser(X_Forwarded_For=f"198.51.100.{n}", User_Agent=f"agent {n}"), user, WRONG)
@@ -67,7 +67,7 @@ def test_success_forgets_the_failures():
     assert not AccessAttempt.objects.exists()
 
 
-def test_no_password_and_no_stray_text_is_kept_of_a_failure():
+def test_a_failure_stores_neither_the_password_nor_other_typed_text():
     log_in(browser(), person(), "a-secret-password")
     browser().post(LOGIN, {"login": "a-secret-in-the-wrong-field", "password": "x"})
     kept = str(list(AccessAttempt.objects.values()))
@@ -75,7 +75,7 @@ def test_no_password_and_no_stray_text_is_kept_of_a_failure():
     assert "secret" not in kept
 
 
-def test_codes_are_guessed_ten_times_in_ten_minutes_whatever_the_session():
+def test_ten_wrong_codes_in_ten_minutes_are_the_limit_across_sessions():
     user = person()
     secret = set_up(logged_in(user))
     for _ in range(10):

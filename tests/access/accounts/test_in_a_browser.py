@@ -1,4 +1,4 @@
-"""The account pages in Chromium, under the real Content-Security-Policy: on a phone and a desk, in light and dark."""
+"""The account pages in Chromium under the real Content-Security-Policy: phone and desktop, light and dark."""
 
 import hashlib
 import itertools
@@ -69,8 +69,8 @@ def window(live_server, chromium_path, tmp_path, world):
                     assert is_right(page, scheme), (name, scheme)
                     if (size, scheme) in LOOKED_AT:
                         assert [*violations(page)] == [], (name, size, scheme)
-                said = [text for text in page.said if "status of 40" not in text]
-                assert (said, page.failed, foreign(page, live_server)) == ([], [], []), name
+                console_errors = [text for text in page.console_errors if "status of 40" not in text]
+                assert (console_errors, page.failed_urls, foreign(page, live_server)) == ([], [], []), name
                 assert page.locator("h1").count() == 1, name
 
             page.shoot, page.home = shoot, live_server.url
@@ -145,7 +145,7 @@ def test_a_person_sets_up_the_second_factor_and_logs_in_with_it(window):
     assert page.get_by_text("9 left").count() == 1
 
 
-def test_somebody_new_takes_an_invitation(window):
+def test_a_new_person_accepts_an_invitation(window):
     page = window()
     page.goto(f"/invitations/{TOKEN}")
     page.get_by_label("Your name").fill("Nia New")

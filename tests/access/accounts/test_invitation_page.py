@@ -1,4 +1,4 @@
-"""The page of an invitation's link: for somebody new, somebody known, somebody else, and too late."""
+"""The page of an invitation's link: for a new person, an existing person, another person, and after its expiry."""
 
 import hashlib
 from datetime import timedelta
@@ -34,7 +34,7 @@ def invited():
     )
 
 
-def test_somebody_new_makes_an_account_and_is_in(invited):
+def test_a_new_person_creates_an_account_and_becomes_a_member(invited):
     client = browser()
     page = client.get(LINK)
     assert page.status_code == 200
@@ -49,7 +49,7 @@ def test_somebody_new_makes_an_account_and_is_in(invited):
     assert browser().get(LINK).status_code == 404
 
 
-def test_the_email_and_the_role_are_the_invitations_whatever_is_posted(invited):
+def test_email_and_role_come_from_the_invitation_and_not_from_the_form(invited):
     browser().post(LINK, {**GOOD, "email": "evil@example.org", "role": "admin", "is_staff": "on"})
     assert list(User.objects.filter(email__in=["evil@example.org", "new@example.org"]).values_list("email")) == [
         ("new@example.org",)
@@ -66,14 +66,14 @@ def test_the_email_and_the_role_are_the_invitations_whatever_is_posted(invited):
         ({**GOOD, "password": "nul \0 in a password"}, "Null characters"),
     ],
 )
-def test_a_faulty_form_makes_nothing_and_says_why(invited, body, fault):
+def test_an_invalid_form_creates_nothing_and_shows_why(invited, body, fault):
     answer = browser().post(LINK, body)
     assert answer.status_code == 200
     assert fault in answer.content.decode()
     assert not User.objects.filter(email="new@example.org").exists()
 
 
-def test_somebody_known_logs_in_first_and_then_joins(invited):
+def test_a_person_with_an_account_logs_in_before_joining(invited):
     user = person("new@example.org")
     client = browser()
     page = client.get(LINK)
@@ -87,7 +87,7 @@ def test_somebody_known_logs_in_first_and_then_joins(invited):
     assert "Lund Law" in client.get("/account").content.decode()
 
 
-def test_somebody_else_cannot_take_it(invited):
+def test_another_person_cannot_accept_the_invitation(invited):
     client = logged_in(person("other@example.org"))
     assert "logged in as other@example.org" in client.get(LINK).content.decode()
     assert client.post(LINK).status_code == 403
@@ -95,15 +95,15 @@ def test_somebody_else_cannot_take_it(invited):
     assert invited.user is None
 
 
-@pytest.mark.parametrize("why", ["expired", "suspended", "withdrawn", "sent anew", "its sender left"])
-def test_a_link_that_holds_no_more_is_said_to(invited, why):
+@pytest.mark.parametrize("why", ["expired", "suspended", "withdrawn", "sent again", "its sender left"])
+def test_an_invalid_link_is_reported(invited, why):
     if why == "expired":
         Membership.objects.filter(pk=invited.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
     elif why == "suspended":
         type(invited.organization).objects.update(suspended=True)
     elif why == "withdrawn":
         invited.delete()
-    elif why == "sent anew":
+    elif why == "sent again":
         Membership.objects.filter(pk=invited.pk).update(token_digest=b"x" * 32)
     else:
         Membership.objects.filter(user=invited.invited_by).delete()
@@ -112,7 +112,7 @@ def test_a_link_that_holds_no_more_is_said_to(invited, why):
     assert not User.objects.filter(email="new@example.org").exists()
 
 
-def test_a_member_already_uses_the_link_up_and_keeps_the_role(invited):
+def test_an_existing_member_uses_up_the_link_and_keeps_their_role(invited):
     user = person("new@example.org")
     Membership.objects.create(organization=invited.organization, user=user, role=role("organization_admin"))
     client = logged_in(user)
@@ -122,5 +122,5 @@ def test_a_member_already_uses_the_link_up_and_keeps_the_role(invited):
 
 
 @pytest.mark.parametrize("token", ["x", "%00", "é", "..%2f..", "t" * 3_000, "' or 1=1"])
-def test_made_up_tokens_are_nothing(db, token):
+def test_invented_tokens_are_rejected(db, token):
     assert browser().get(f"/invitations/{token}").status_code == 404

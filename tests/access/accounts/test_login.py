@@ -8,7 +8,7 @@ from tests.access.accounts.people import LOGIN, PASSWORD, browser, is_in, log_in
 pytestmark = pytest.mark.django_db
 
 
-def test_one_logs_in_by_email_in_any_case_and_lands_on_the_account_page():
+def test_login_accepts_the_email_in_any_case_and_leads_to_the_account_page():
     user, client = person(), browser()
     answer = client.post(LOGIN, {"login": "SomeOne@Example.ORG", "password": PASSWORD})
     assert (answer.status_code, answer["Location"]) == (302, "/account")
@@ -31,7 +31,7 @@ def test_the_session_gets_a_new_key_at_login():
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "next_url",
     [
         "https://evil.example/",
         "//evil.example/",
@@ -41,8 +41,8 @@ def test_the_session_gets_a_new_key_at_login():
         "https://testserver/x",
     ],
 )
-def test_next_leads_nowhere_else(wanted):
-    answer = log_in(browser(), person(), next=wanted)
+def test_next_never_leads_to_another_site(next_url):
+    answer = log_in(browser(), person(), next=next_url)
     assert (answer.status_code, answer["Location"]) == (302, "/account")
 
 
@@ -55,7 +55,7 @@ def test_next_leads_to_a_page_of_ours():
     assert log_in(client, user, next="/admin/access/user/")["Location"] == "/admin/access/user/"
 
 
-def test_the_admin_sites_own_form_is_no_way_in():
+def test_the_login_form_of_the_admin_site_is_closed():
     user, client = person(is_staff=True, is_superuser=True), browser()
     body = {"username": user.email, "password": PASSWORD, "next": "/admin/"}
     assert client.post("/admin/login/", body)["Location"].startswith("/account/login?next=")
@@ -63,18 +63,18 @@ def test_the_admin_sites_own_form_is_no_way_in():
     assert client.get("/admin/password_change/")["Location"] == "/account/password"
 
 
-def test_who_may_not_use_the_administration_is_told_so_and_not_asked_to_log_in_again():
+def test_a_person_without_access_to_the_administration_gets_an_explanation_and_not_a_login_form():
     answer = logged_in(person()).get("/admin/", follow=True)
     assert answer.status_code == 403
     assert "No access to the administration" in answer.content.decode()
 
 
 def test_unknown_email_wrong_password_and_no_password_get_the_same_answer():
-    known = person()
+    member = person()
     person("sso@example.org").set_unusable_password()
     User.objects.filter(email="sso@example.org").update(password="!")
     pages = []
-    for email in (known.email, "nobody@example.org", "sso@example.org"):
+    for email in (member.email, "nobody@example.org", "sso@example.org"):
         answer = browser().post(LOGIN, {"login": email, "password": "a wrong password"})
         assert answer.status_code == 200
         pages.append(without_tokens(answer, email))
@@ -82,7 +82,7 @@ def test_unknown_email_wrong_password_and_no_password_get_the_same_answer():
     assert "not correct" in pages[0]
 
 
-def test_a_deactivated_person_is_told_so_with_the_right_password_alone():
+def test_only_the_right_password_reveals_that_an_account_is_deactivated():
     user = person(is_active=False)
     assert log_in(browser(), user)["Location"] == "/account/inactive"
     assert "not correct" in log_in(browser(), user, "a wrong password").content.decode()

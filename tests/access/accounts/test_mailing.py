@@ -42,7 +42,7 @@ def test_a_mail_about_a_webhook_is_logged_with_its_subject(caplog):
     assert caplog.messages[-1] == f"mail to {ADDRESS} not sent: x"
 
 
-def test_a_mail_that_is_sent_says_so(caplog):
+def test_a_sent_mail_is_reported_as_sent(caplog):
     assert mailing.send(EmailMessage("x", "y", to=[ADDRESS])) is True
     assert mail.outbox[0].to == [ADDRESS]
     assert caplog.messages == []

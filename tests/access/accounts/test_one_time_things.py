@@ -33,7 +33,7 @@ def send(client, path, password):
     return lambda: client.post(path, {"password1": password, "password2": password})
 
 
-def test_c34_of_two_browsers_with_one_password_link_one_sets_a_password():
+def test_c34_a_password_link_works_in_one_of_two_browsers():
     user = person()
     (first, path), (second, _) = reset_forms(user, 2)
     answers = together(send(first, path, FRESH), send(second, path, OTHER))
@@ -55,7 +55,7 @@ def test_c34_one_browser_that_sends_the_form_twice_sets_one_password():
     assert User.objects.get(pk=user.pk).check_password(FRESH)
 
 
-def test_an_invalid_form_does_not_use_the_link_up():
+def test_an_invalid_form_does_not_use_up_the_link():
     user = person()
     [(client, path)] = reset_forms(user, 1)
     assert client.post(path, {"password1": "short", "password2": "short"}).status_code == 200
@@ -63,7 +63,7 @@ def test_an_invalid_form_does_not_use_the_link_up():
     assert User.objects.get(pk=user.pk).check_password(FRESH)
 
 
-def test_c34_the_code_that_switched_the_second_factor_on_logs_nobody_in():
+def test_c34_the_code_that_confirmed_the_setup_cannot_log_in():
     user = person()
     client = logged_in(user)
     client.post("/account/confirm", {"password": "four words make sense"})
@@ -79,7 +79,7 @@ def test_c34_the_code_that_switched_the_second_factor_on_logs_nobody_in():
     assert is_in(thief)
 
 
-def test_c34_of_two_browsers_with_one_code_one_is_in():
+def test_c34_a_code_logs_in_one_of_two_browsers():
     user = person()
     secret = set_up(logged_in(user))
     clients = [browser(), browser()]
@@ -90,7 +90,7 @@ def test_c34_of_two_browsers_with_one_code_one_is_in():
     assert sorted(is_in(client) for client in clients) == [False, True]
 
 
-def test_c34_of_two_browsers_with_one_recovery_code_one_is_in():
+def test_c34_a_recovery_code_logs_in_one_of_two_browsers():
     user = person()
     client = logged_in(user)
     set_up(client)
@@ -102,7 +102,7 @@ def test_c34_of_two_browsers_with_one_recovery_code_one_is_in():
     assert sorted(is_in(client) for client in clients) == [False, True]
 
 
-def test_c34_of_two_who_take_one_invitation_one_makes_the_account():
+def test_c34_one_of_two_concurrent_acceptances_creates_the_account():
     token = "t" * 43
     organization, inviter = OrganizationFactory(), UserFactory()
     roles = {name: Role.objects.get(organization=None, name=name) for name in ("organization_admin", "reviewer")}
@@ -120,7 +120,7 @@ def test_c34_of_two_who_take_one_invitation_one_makes_the_account():
     assert [user.check_password(FRESH), user.check_password(OTHER)].count(True) == 1
 
 
-def test_c34_of_two_rotations_of_a_webhooks_secret_one_is_refused():
+def test_c34_one_of_two_concurrent_rotations_of_a_webhook_secret_is_refused():
     webhook = WebhookFactory()
 
     def rotate():

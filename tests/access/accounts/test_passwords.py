@@ -37,7 +37,7 @@ def test_a_weak_password_is_refused_with_the_reason(password, fault):
     assert user.check_password(PASSWORD)
 
 
-def test_changing_it_ends_every_other_session_at_once():
+def test_changing_the_password_ends_every_other_session():
     user = person()
     other, client = logged_in(user), logged_in(user)
     assert change(client, FRESH)["Location"] == "/account"
@@ -46,7 +46,7 @@ def test_changing_it_ends_every_other_session_at_once():
     assert log_in(browser(), user, FRESH).status_code == 302
 
 
-def test_changing_it_takes_the_present_one():
+def test_changing_the_password_requires_the_current_one():
     client = logged_in(person())
     assert change(client, FRESH, old="not the right one").status_code == 200
 
@@ -71,7 +71,7 @@ def letters():
     return until(lambda: list(mail.outbox))
 
 
-def test_a_forgotten_one_is_replaced_by_a_link_that_works_once_and_ends_the_sessions():
+def test_a_link_to_replace_a_forgotten_password_works_once_and_ends_the_sessions():
     user = person()
     stale = logged_in(user)
     client = browser()
@@ -91,20 +91,20 @@ def test_a_forgotten_one_is_replaced_by_a_link_that_works_once_and_ends_the_sess
 
 def test_asking_for_an_unknown_email_gets_the_same_answer_and_no_mail():
     person()
-    known = browser().post(FORGOTTEN, {"email": "someone@example.org"})
+    answer_to_person = browser().post(FORGOTTEN, {"email": "someone@example.org"})
     unknown = browser().post(FORGOTTEN, {"email": "nobody@example.org"})
-    assert (known.status_code, known["Location"]) == (unknown.status_code, unknown["Location"])
+    assert (answer_to_person.status_code, answer_to_person["Location"]) == (unknown.status_code, unknown["Location"])
     assert [letter.to for letter in letters()] == [["someone@example.org"]]
 
 
-def test_a_mail_server_that_is_away_is_no_error_page(settings):
+def test_an_unavailable_mail_server_causes_no_error_page(settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     person()
     assert browser().post(FORGOTTEN, {"email": "someone@example.org"}).status_code == 302
 
 
-def test_the_link_leads_to_the_public_address_whatever_host_was_asked(settings):
+def test_the_link_uses_the_public_address_whatever_host_the_request_named(settings):
     settings.ALLOWED_HOSTS = ["*"]
     person()
     browser().post(FORGOTTEN, {"email": "someone@example.org"}, headers={"Host": "evil.example"})
@@ -119,7 +119,7 @@ def test_one_mailbox_gets_three_links_an_hour():
     assert statuses == [302, 302, 302, 429]
 
 
-def test_a_session_alone_sets_no_first_password_and_a_mails_link_does():
+def test_a_first_password_is_set_by_a_mailed_link_and_not_by_a_session():
     user = person()
     User.objects.filter(pk=user.pk).update(password="!")
     client = browser()

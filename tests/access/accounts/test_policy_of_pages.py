@@ -23,9 +23,9 @@ INLINE = re.compile(
 )
 
 
-def faults(client, path, *, wanted=(200, 403, 404)):
+def faults(client, path, *, statuses=(200, 403, 404)):
     answer = client.get(path, follow=True)
-    found = [f"{path}: {answer.status_code}"] if answer.status_code not in wanted else []
+    problems = [f"{path}: {answer.status_code}"] if answer.status_code not in statuses else []
     policy = answer.headers.get("Content-Security-Policy", "")
     for directive in (
         "default-src 'self'",
@@ -35,8 +35,8 @@ def faults(client, path, *, wanted=(200, 403, 404)):
         "form-action 'self'",
     ):
         if directive not in policy:
-            found.append(f"{path}: lacks {directive}")
-    found += [
+            problems.append(f"{path}: lacks {directive}")
+    problems += [
         f"{path}: allows {word}" for word in ("unsafe-inline", "unsafe-eval", "http:", "https:", "*") if word in policy
     ]
     for name in (
@@ -47,8 +47,8 @@ def faults(client, path, *, wanted=(200, 403, 404)):
         "Cross-Origin-Resource-Policy",
     ):
         if name not in answer.headers:
-            found.append(f"{path}: lacks {name}")
-    return found + [f"{path}: holds {inline[:80]}" for inline in INLINE.findall(answer.content.decode())]
+            problems.append(f"{path}: lacks {name}")
+    return problems + [f"{path}: holds {inline[:80]}" for inline in INLINE.findall(answer.content.decode())]
 
 
 def test_pages_of_strangers():
@@ -64,15 +64,15 @@ def test_pages_of_people():
 
 def test_every_list_and_form_of_the_admin_site():
     client = logged_in(person(is_staff=True, is_superuser=True))
-    found = []
+    problems = []
     for model, page in admin.site._registry.items():
         stem = f"admin:{model._meta.app_label}_{model._meta.model_name}"
-        found += faults(client, reverse(f"{stem}_changelist"))
+        problems += faults(client, reverse(f"{stem}_changelist"))
         if page.has_add_permission(type("R", (), {"user": None})) if "Record" in str(type(page).__mro__) else True:
-            found += faults(client, reverse(f"{stem}_add"))
-    assert found == []
+            problems += faults(client, reverse(f"{stem}_add"))
+    assert problems == []
 
 
-def test_answers_of_the_api_have_it_too():
+def test_api_responses_have_the_policy_too():
     for path in ("/api/v1/tasks", "/api/v1/nowhere", "/api/v1/health"):
         assert "default-src 'self'" in browser().get(path)["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""The second factor: set up, asked for at every door, never stored in the clear, taken off."""
+"""The second factor: set up, required at every login, stored encrypted, removed."""
 
 import base64
 import hashlib
@@ -23,7 +23,7 @@ from tests.support.markup import compact
 pytestmark = pytest.mark.django_db
 
 
-def test_with_it_a_password_alone_opens_nothing():
+def test_with_a_second_factor_the_password_is_not_enough():
     user = person(is_staff=True, is_superuser=True)
     secret = set_up(logged_in(user))
     client = browser()
@@ -77,7 +77,7 @@ def test_its_secrets_are_encrypted_and_bound_to_the_person():
     assert "Incorrect code" in client.post("/account/code", {"code": code_of(secret)}).content.decode()
 
 
-def test_its_secrets_are_encrypted_anew_with_everything_else():
+def test_reencryption_includes_its_secrets():
     user = person()
     secret = set_up(logged_in(user))
     before = {bytes(sealed)[1:17] for sealed in SecondFactorSecret.objects.values_list("secret", flat=True)}
@@ -124,7 +124,7 @@ def test_turning_it_on_ends_the_sessions_that_were_opened_without_it():
     assert not is_in(thief)
 
 
-def test_changing_it_asks_for_the_password_again():
+def test_changing_it_requires_the_password_again():
     client = logged_in(person())
     for path in ("/account/second-factor/on",):
         assert client.get(path)["Location"].startswith("/account/confirm?next=")
@@ -133,7 +133,7 @@ def test_changing_it_asks_for_the_password_again():
     assert fresh.get("/account/recovery-codes").status_code == 404
 
 
-def test_it_is_taken_off_by_its_person_who_gives_password_or_code():
+def test_its_owner_removes_it_with_the_password_or_a_code():
     user = person()
     client = logged_in(user)
     set_up(client)
@@ -144,7 +144,7 @@ def test_it_is_taken_off_by_its_person_who_gives_password_or_code():
     assert log_in(browser(), user)["Location"] == "/account"
 
 
-def test_it_is_taken_off_by_an_admin_on_the_admin_site():
+def test_an_admin_removes_it_on_the_admin_site():
     user = person()
     set_up(logged_in(user))
     boss = logged_in(person("boss@example.org", is_staff=True, is_superuser=True))
@@ -158,7 +158,7 @@ def test_it_is_taken_off_by_an_admin_on_the_admin_site():
 
 
 @override_settings(AUTOTUNE_REQUIRE_SECOND_FACTOR="all")
-def test_where_all_must_have_it_nothing_is_done_before_by_page_or_session():
+def test_where_it_is_required_pages_and_sessions_do_nothing_without_it():
     key = ApiKeyFactory()
     user = person()
     key.organization.membership_set.create(user=user, role=key.role)
@@ -175,7 +175,7 @@ def test_where_all_must_have_it_nothing_is_done_before_by_page_or_session():
 
 
 @override_settings(AUTOTUNE_REQUIRE_SECOND_FACTOR="admins")
-def test_where_admins_must_have_it_they_are_those_of_the_site_and_those_who_change_people():
+def test_where_admins_need_it_that_means_staff_and_those_who_manage_members():
     reviewer, manager, staff = person(), person("m@example.org"), person("s@example.org", is_staff=True)
     ApiKeyFactory(user=reviewer, role="reviewer")
     ApiKeyFactory(user=manager, role="organization_admin")
@@ -184,7 +184,7 @@ def test_where_admins_must_have_it_they_are_those_of_the_site_and_those_who_chan
     assert not is_in(logged_in(staff))
 
 
-def test_by_default_nobody_must():
+def test_by_default_it_is_optional():
     assert is_in(logged_in(person(is_staff=True)))
 
 

@@ -30,13 +30,13 @@ def with_key(key):
 
 
 def stored():
-    """All that the table holds, as octets and as their hexadecimal digits."""
+    """Everything in the table, as bytes and as their hexadecimal digits."""
     rows = [[bytes(v) if isinstance(v, memoryview) else v for v in row] for row in WebSession.objects.values_list()]
     octets = b"|".join(v if isinstance(v, bytes) else str(v).encode() for row in rows for v in row)
     return octets + octets.hex().encode()
 
 
-def test_neither_a_key_nor_what_is_in_a_session_is_in_the_table():
+def test_the_table_contains_neither_session_keys_nor_session_data():
     client = logged_in(person())
     confirm(client)
     page = client.get("/account/second-factor/on").content.decode()
@@ -48,7 +48,7 @@ def test_neither_a_key_nor_what_is_in_a_session_is_in_the_table():
         assert text.encode().hex().encode() not in held
 
 
-def test_what_the_table_names_opens_nothing():
+def test_the_stored_digest_opens_no_session():
     client = logged_in(person())
     row = WebSession.objects.get()
     for text in (bytes(row.key_digest).hex(), bytes(row.key_digest).decode("latin-1"), str(row.pk), row.public_id, ""):
@@ -56,7 +56,7 @@ def test_what_the_table_names_opens_nothing():
     assert is_in(with_key(key_of(client)))
 
 
-def test_members_moved_to_another_session_count_for_nothing():
+def test_data_moved_to_another_session_is_ignored():
     """Who can write to the table, and has a session of their own, does not become somebody else."""
     mighty = logged_in(person("boss@example.org", is_staff=True, is_superuser=True))
     mine = logged_in(person())
@@ -66,7 +66,7 @@ def test_members_moved_to_another_session_count_for_nothing():
     assert is_in(mighty)
 
 
-def test_members_that_were_altered_count_for_nothing():
+def test_altered_session_data_is_ignored():
     key = key_of(logged_in(person()))
     row = WebSession.objects.get()
     for octets in (b"", b"x" * 12, bytes(row.data)[:-1], bytes(row.data)[:-1] + bytes([bytes(row.data)[-1] ^ 1])):
@@ -88,7 +88,7 @@ def test_the_key_changes_with_the_login_and_the_old_one_is_gone():
     assert WebSession.objects.count() == 1
 
 
-def test_a_key_that_nobody_gave_out_becomes_no_sessions():
+def test_a_session_key_chosen_by_the_client_is_replaced_at_login():
     chosen = "k" * 32
     client = with_key(chosen)
     log_in(client, person())
@@ -96,7 +96,7 @@ def test_a_key_that_nobody_gave_out_becomes_no_sessions():
     assert not SessionStore().exists(chosen)
 
 
-def test_one_that_ran_out_is_nobodys_and_is_deleted_daily():
+def test_an_expired_session_is_anonymous_and_deleted_daily():
     client, other = logged_in(person()), logged_in(person("other@example.org"))
     ended = WebSession.objects.order_by("created_at").first()
     WebSession.objects.filter(pk=ended.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -107,7 +107,7 @@ def test_one_that_ran_out_is_nobodys_and_is_deleted_daily():
     assert is_in(other)
 
 
-def test_one_that_was_ended_while_a_request_was_under_way_is_not_written_again():
+def test_a_session_ended_during_a_request_is_not_saved_again():
     store = SessionStore()
     store["a"] = 1
     store.save()
@@ -118,7 +118,7 @@ def test_one_that_was_ended_while_a_request_was_under_way_is_not_written_again()
     assert not WebSession.objects.exists()
 
 
-def test_a_new_password_leaves_the_session_at_hand_alone():
+def test_a_new_password_keeps_the_current_session():
     user = person()
     thief, client = logged_in(user), logged_in(user, User_Agent="Mine/1")
     client.post("/account/password", {"oldpassword": PASSWORD, "password1": FRESH, "password2": FRESH})
@@ -127,10 +127,10 @@ def test_a_new_password_leaves_the_session_at_hand_alone():
     user.refresh_from_db()
     row = WebSession.objects.get(user=user)
     assert (row.agent, row.address) == ("Mine/1", "127.0.0.1"), "it is still known from where"
-    assert [one.pk for one in sessions.of(user)] == [row.pk]
+    assert [session.pk for session in sessions.of(user)] == [row.pk]
 
 
-def test_after_a_password_that_a_command_changed_none_is_listed():
+def test_a_password_changed_by_a_command_ends_all_sessions():
     user = person()
     client = logged_in(user)
     user.set_password(FRESH)
@@ -146,7 +146,7 @@ def test_with_another_secret_key_the_old_sessions_end():
     assert is_in(with_key(key))
 
 
-def test_what_a_session_holds_is_json():
+def test_session_data_is_json():
     store = SessionStore()
     store["text"], store["list"] = "ø", [1, None, {"a": True}]
     store.save()

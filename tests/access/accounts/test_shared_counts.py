@@ -1,4 +1,4 @@
-"""What all processes count together about guesses (CACHES): nobody empties it by filling it."""
+"""Counts of guesses that all processes share (CACHES): filling the store does not clear them."""
 
 import pytest
 from django.core.cache import cache

@@ -1,4 +1,4 @@
-"""The triggers that keep the trail from being changed, off and on: most tests must be able to empty their tables."""
+"""Switch the triggers that protect the audit log off and on: most tests must be able to empty their tables."""
 
 from importlib import import_module
 

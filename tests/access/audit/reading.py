@@ -13,5 +13,5 @@ def sound(event):
 
 
 def everything(event):
-    """All that the event says, as one text."""
+    """Everything in the event, as one text."""
     return json.dumps(model_to_dict(event), default=str)

@@ -75,8 +75,8 @@ def test_a_password_that_is_not_changed(client, somebody, since):
 
 def test_a_forgotten_password(somebody, since):
     client = browser()
-    (asked,) = since(lambda: client.post("/account/password/forgotten", {"email": somebody.email}))
-    assert asked.route == "/account/password/forgotten"
+    (request_event,) = since(lambda: client.post("/account/password/forgotten", {"email": somebody.email}))
+    assert request_event.route == "/account/password/forgotten"
     link = re.search(r"/account/password/reset/\S+", until(lambda: mail.outbox)[0].body)[0]
     form = client.get(link)["Location"]
     (event,) = since(lambda: client.post(form, {"password1": FRESH, "password2": FRESH}))
@@ -129,7 +129,7 @@ def test_an_invitation_that_is_accepted(since):
     assert TOKEN not in everything(event)
 
 
-def test_an_invitation_that_somebody_known_accepts(client, somebody, since):
+def test_an_invitation_accepted_with_an_existing_account(client, somebody, since):
     invited = invitation(somebody.email)
     client.get("/account")
     (event,) = since(lambda: client.post(f"/invitations/{TOKEN}"))
@@ -137,7 +137,7 @@ def test_an_invitation_that_somebody_known_accepts(client, somebody, since):
     assert event.organization_id == invited.organization_id, "not the organization that they act in"
 
 
-def test_what_a_person_does_is_no_event_of_an_organization_that_they_left(client, somebody, since):
+def test_an_organization_gets_no_events_of_a_person_who_left(client, somebody, since):
     place = Membership.objects.get(user=somebody)
     client.post("/account/organization", {"organization": ids.encode("org", place.organization_id)})
     Membership.objects.filter(user=somebody).update(organization=OrganizationFactory())
@@ -151,7 +151,7 @@ def test_an_invitation_that_is_not_theirs(client, somebody, since):
     assert (event.outcome, event.status, event.actor) == ("refused", 403, somebody.email)
 
 
-def test_what_cannot_be_recorded_is_not_done(client, somebody, monkeypatch):
+def test_a_change_that_cannot_be_recorded_is_not_made(client, somebody, monkeypatch):
     set_up(client)
     invitation()
     with monkeypatch.context() as away:

@@ -42,14 +42,14 @@ def test_a_submission_is_one_event_in_the_transaction_of_its_work(api, task, eve
     assert (event.number, event.digest) == (None, None)
 
 
-def test_a_batch_tells_how_many(api, task, events):
+def test_a_batch_records_its_size(api, task, events):
     api.post("/completions/batch", {"completions": [item(task), item(task), item(task)]})
     event = events.only()
     assert (event.action, event.objects_count, event.object_id) == ("completions.create", 3, "")
     assert event.fields == ["completions"]
 
 
-def test_what_cannot_be_recorded_is_not_done(api, task, events, monkeypatch):
+def test_a_change_that_cannot_be_recorded_is_not_made(api, task, events, monkeypatch):
     monkeypatch.setattr(trail, "insert", fail)
     answer = api.post("/completions", item(task))
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
@@ -57,7 +57,7 @@ def test_what_cannot_be_recorded_is_not_done(api, task, events, monkeypatch):
     assert events() == []
 
 
-def test_neither_is_what_calls_somebody_elses_server(api, events, monkeypatch):
+def test_an_outbound_call_that_cannot_be_recorded_is_not_made(api, events, monkeypatch):
     grader = GraderFactory(organization=api.organization, created_by=api.user)
     monkeypatch.setattr(trail, "insert", fail)
     answer = api.post(f"/graders/{public('grader', grader)}/verify")
@@ -65,7 +65,9 @@ def test_neither_is_what_calls_somebody_elses_server(api, events, monkeypatch):
     assert not GraderCheck.objects.exists()
 
 
-def test_a_read_goes_on_with_an_alarm_and_the_trail_tells_the_loss_when_it_can(api, task, events, monkeypatch, caplog):
+def test_a_read_continues_with_an_alarm_and_the_audit_log_reports_the_loss_later(
+    api, task, events, monkeypatch, caplog
+):
     with monkeypatch.context() as away:
         away.setattr(trail, "insert", fail)
         assert api.get(f"/tasks/{public('task', task)}").status_code == 200
@@ -78,9 +80,18 @@ def test_a_read_goes_on_with_an_alarm_and_the_trail_tells_the_loss_when_it_can(a
 def test_a_read_names_its_object_and_a_list_how_many(api, task, events):
     api.get(f"/tasks/{public('task', task)}")
     api.get("/tasks")
-    one, many = events()
-    assert (one.action, one.object_id, one.route) == ("tasks.read", public("task", task), "/api/v1/tasks/:task_id")
-    assert (many.action, many.objects_count, many.object_id, many.fields) == ("tasks.read", 1, "", None)
+    read_event, list_event = events()
+    assert (read_event.action, read_event.object_id, read_event.route) == (
+        "tasks.read",
+        public("task", task),
+        "/api/v1/tasks/:task_id",
+    )
+    assert (list_event.action, list_event.objects_count, list_event.object_id, list_event.fields) == (
+        "tasks.read",
+        1,
+        "",
+        None,
+    )
 
 
 REFUSED = [
@@ -93,7 +104,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("method", "path", "status", "action", "code", "route"), REFUSED)
-def test_a_refusal_is_one_event_of_the_callers(api, events, method, path, status, action, code, route):
+def test_a_refusal_is_one_event_of_the_callers_organization(api, events, method, path, status, action, code, route):
     assert api.call(method, path, {"s3cretName": 1} if method == "POST" else None).status_code == status
     event = events.only()
     assert (event.action, event.status, event.code, event.route) == (action, status, code, route)
@@ -103,7 +114,7 @@ def test_a_refusal_is_one_event_of_the_callers(api, events, method, path, status
         assert event.organization_id == api.organization.pk
 
 
-def test_who_has_no_key_is_anonymous_in_the_installations_chain(events, client):
+def test_a_call_without_a_key_is_anonymous_in_the_chain_of_the_installation(events, client):
     client.get("/api/v1/tasks", HTTP_AUTHORIZATION="Bearer at_live_wrong")
     event = events.only()
     assert (event.actor, event.user_id, event.chain, event.status) == ("anonymous", None, INSTALLATION, 401)
@@ -116,7 +127,7 @@ def test_a_forbidden_call_is_refused(api_for, events):
     assert (event.status, event.action, event.code) == (403, "tasks.create", "forbidden")
 
 
-def test_a_body_that_is_too_large_is_told_with_its_route(api, events):
+def test_a_body_that_is_too_large_is_recorded_with_its_route(api, events):
     api.client.generic("POST", "/api/v1/completions", b"{}", content_type="application/json", CONTENT_LENGTH=str(10**9))
     event = events.only()
     assert (event.status, event.code, event.route) == (413, "body_too_large", "/api/v1/completions")
@@ -132,21 +143,21 @@ def test_an_unexpected_error_is_a_failed_event(api, events, monkeypatch):
     assert (event.outcome, event.status) == ("failed", 500)
 
 
-def test_probes_and_documents_leave_nothing(client, events):
+def test_probes_and_documents_leave_no_event(client, events):
     for name in ("health", "ready", "schema", "docs"):
         client.get(f"/api/v1/{name}")
     client.get("/")
     assert events() == []
 
 
-def test_a_repeated_request_is_an_event_of_its_own_and_does_nothing(api, task, events):
+def test_a_repeated_request_is_a_separate_event_without_effect(api, task, events):
     for _ in range(2):
         api.post("/completions", item(task), idempotency_key="k-1")
     assert [event.action for event in events()] == ["completions.create"] * 2
     assert Completion.objects.count() == 1
 
 
-def test_what_a_refused_work_wrote_is_gone_and_its_event_is_not(api, task, events):
+def test_a_refused_request_is_rolled_back_and_its_event_stays(api, task, events):
     body = {"completions": [item(task), item(task, taskId="task_00000000000000000000000000")]}
     assert api.post("/completions/batch", body).status_code == 400
     assert not Completion.objects.exists()
@@ -160,7 +171,7 @@ def test_a_change_names_the_members_that_were_set(api, task, events):
     assert Task.objects.get().name == "Renamed"
 
 
-def test_a_session_is_told_by_its_person(api, events):
+def test_a_session_is_recorded_as_its_person(api, events):
     client = Client()
     client.force_login(api.user)
     assert client.get("/api/v1/tasks").status_code == 200

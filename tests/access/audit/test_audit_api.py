@@ -1,4 +1,4 @@
-"""Reading the trail: in scope, by filters, page by page, and as a file."""
+"""Reading the audit log: in scope, by filters, page by page, and as a file."""
 
 import csv
 import io
@@ -46,30 +46,30 @@ def test_other_roles_may_not(api_for, role):
     assert [stranger.get(path).status_code for path in (PATH, f"{PATH}/export")] == [403, 403]
 
 
-def test_reading_the_trail_is_an_event_too(api):
+def test_reading_the_audit_log_is_an_event_too(api):
     api.get(PATH)
     (event,) = api.get(PATH).json()["auditEvents"]
     assert (event["action"], event["route"], event["status"]) == ("audit.read", "/api/v1/audit-events", 200)
 
 
-def test_the_filters_choose(api):
+def test_each_filter_selects_its_events(api):
     api.get("/tasks")
     api.get("/webhooks")
     api.get("/tasks?colour=red")
 
-    def found(query):
+    def actions(query):
         return [event["action"] for event in api.get(f"{PATH}?{query}").json()["auditEvents"]]
 
-    assert found("action=webhooks.read") == ["webhooks.read"]
-    assert found("resource=tasks") == ["tasks.read", "tasks.read"]
-    assert found("outcome=refused") == ["tasks.read"]
-    assert found(f"resource=tasks&actor={ids.encode('key', api.api_key.pk)}") == ["tasks.read"] * 2
-    assert found(f"resource=tasks&actor={ids.encode('user', api.user.pk)}") == ["tasks.read"] * 2
-    assert found(f"resource=tasks&actor={api.user.email}") == ["tasks.read"] * 2
-    assert found("actor=somebody") == []
-    assert found("resource=tasks&startDate=2000-01-01&endDate=9999-12-30") == ["tasks.read"] * 2
-    assert found("startDate=9999-01-01") == []
-    assert found("endDate=0001-01-01") == []
+    assert actions("action=webhooks.read") == ["webhooks.read"]
+    assert actions("resource=tasks") == ["tasks.read", "tasks.read"]
+    assert actions("outcome=refused") == ["tasks.read"]
+    assert actions(f"resource=tasks&actor={ids.encode('key', api.api_key.pk)}") == ["tasks.read"] * 2
+    assert actions(f"resource=tasks&actor={ids.encode('user', api.user.pk)}") == ["tasks.read"] * 2
+    assert actions(f"resource=tasks&actor={api.user.email}") == ["tasks.read"] * 2
+    assert actions("actor=somebody") == []
+    assert actions("resource=tasks&startDate=2000-01-01&endDate=9999-12-30") == ["tasks.read"] * 2
+    assert actions("startDate=9999-01-01") == []
+    assert actions("endDate=0001-01-01") == []
     for query in ("outcome=good", "startDate=yesterday", "sort=actor"):
         assert api.get(f"{PATH}?{query}").status_code == 400
 
@@ -108,7 +108,7 @@ def test_the_export_holds_all_in_order_with_number_and_digest_of_the_sealed(api,
     assert "audit-" in answer["Content-Disposition"]
 
 
-def test_csv_leads_what_a_spreadsheet_would_run_by_an_apostrophe(api):
+def test_csv_prefixes_formulas_with_an_apostrophe(api):
     trail.record(
         action="keys.read",
         resource="keys",

@@ -39,7 +39,7 @@ def read_only(*_, **__):
 
 
 @pytest.mark.parametrize("failure", [away, read_only])
-def test_c28_c39_a_read_goes_on_and_its_event_is_written_later(api, task, events, unwritten, monkeypatch, failure):
+def test_c28_c39_a_read_continues_and_its_event_is_written_later(api, task, events, unwritten, monkeypatch, failure):
     with monkeypatch.context() as outage:
         outage.setattr(trail, "insert", failure)
         assert api.get(f"/tasks/{public('task', task)}").status_code == 200
@@ -127,7 +127,7 @@ def test_the_thread_survives_an_error_of_its_own():
     until(lambda: written == [1] and not len(own_backlog))
 
 
-def test_the_thread_goes_on_with_events_that_come_after_it_has_written_all():
+def test_the_thread_writes_events_added_after_it_caught_up():
     own_backlog, written = AuditBacklog(lambda: None), []
     for number in range(3):
         own_backlog.keep(lambda number=number: written.append(number), OperationalError("away"))

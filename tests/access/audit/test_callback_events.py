@@ -29,7 +29,7 @@ def call_back(body=ANSWER, token=TOKEN, **changes):
     return Api().post(f"/callbacks/{token}", raw=body, **signature("late", body) | changes)
 
 
-def test_a_callback_that_is_recorded_is_the_graders(grader, events):
+def test_a_recorded_callback_is_an_event_of_the_grader(grader, events):
     assert call_back().json()["code"] == "recorded"
     event = events.only()
     assert (event.action, event.outcome, event.status) == ("callbacks.create", "succeeded", 200)
@@ -41,7 +41,7 @@ def test_a_callback_that_is_recorded_is_the_graders(grader, events):
     assert sound(event)
 
 
-def test_a_callback_that_is_refused_tells_why(grader, events):
+def test_a_refused_callback_records_the_reason(grader, events):
     call_back()
     call_back()
     again = events()[-1]
@@ -49,7 +49,7 @@ def test_a_callback_that_is_refused_tells_why(grader, events):
     assert again.organization_id == grader.organization_id
 
 
-def test_one_that_is_forged_or_guessed_is_nobodys(grader, events):
+def test_a_forged_or_guessed_callback_is_anonymous(grader, events):
     call_back(x_autotune_signature="0" * 64)
     call_back(token="guessed")
     forged, guessed = events()

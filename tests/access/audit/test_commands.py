@@ -30,7 +30,7 @@ def change(monkeypatch, user):
     call_command("changepassword", user.email, stdout=io.StringIO())
 
 
-def test_a_superuser_that_a_command_made_is_on_record(events, monkeypatch):
+def test_creating_a_superuser_by_command_is_recorded(events, monkeypatch):
     create(monkeypatch)
     event, user = events.only(), User.objects.get()
     assert (event.action, event.actor, event.outcome) == ("people.create", "manage.py createsuperuser", "succeeded")
@@ -41,7 +41,7 @@ def test_a_superuser_that_a_command_made_is_on_record(events, monkeypatch):
     assert sound(event)
 
 
-def test_a_password_that_a_command_changed_is_on_record_where_the_person_belongs(events, monkeypatch):
+def test_a_password_changed_by_command_is_recorded_in_the_persons_organization(events, monkeypatch):
     user, organization = person(), OrganizationFactory()
     role = Role.objects.get(organization=None, name="reviewer")
     Membership.objects.create(organization=organization, user=user, role=role)
@@ -54,7 +54,7 @@ def test_a_password_that_a_command_changed_is_on_record_where_the_person_belongs
     assert user.check_password(FRESH)
 
 
-def test_what_cannot_be_recorded_is_not_done(monkeypatch):
+def test_a_change_that_cannot_be_recorded_is_not_made(monkeypatch):
     user = person()
     monkeypatch.setattr(trail, "insert", fail)
     with pytest.raises(Unavailable):
@@ -66,7 +66,7 @@ def test_what_cannot_be_recorded_is_not_done(monkeypatch):
     assert user.check_password(PASSWORD)
 
 
-def test_a_command_that_does_nothing_leaves_nothing(events, monkeypatch):
+def test_a_command_without_effect_leaves_no_event(events, monkeypatch):
     call_command("createsuperuser", stdin=io.StringIO(), stdout=io.StringIO())  # no terminal to ask on
     assert events() == []
     person().save()

@@ -50,10 +50,10 @@ def test_a_login_is_one_event_of_the_persons_organization(client, person, events
 def test_a_failed_login_names_a_person_that_exists_and_nothing_else(client, person, events):
     client.post(LOGIN, {"login": person.email, "password": "wrong-wrong-wrong"})
     client.post(LOGIN, {"login": "hunter2-typed-here@example.org", "password": "wrong-wrong-wrong"})
-    known, unknown = events()
-    assert (known.actor, known.object_id) == (person.email, ids.encode("user", person.pk))
-    assert (unknown.actor, unknown.object_id) == ("unknown", "")
-    for event in (known, unknown):
+    known_person, unknown_person = events()
+    assert (known_person.actor, known_person.object_id) == (person.email, ids.encode("user", person.pk))
+    assert (unknown_person.actor, unknown_person.object_id) == ("unknown", "")
+    for event in (known_person, unknown_person):
         assert (event.action, event.outcome, event.chain, event.user_id) == (
             "session.login",
             "refused",
@@ -85,13 +85,13 @@ def test_a_logout_and_a_switch_are_one_event_each(client, person, events):
     assert sound(out)
 
 
-def test_a_login_page_shown_to_somebody_unknown_leaves_nothing(client, events):
+def test_showing_the_login_page_leaves_no_event(client, events):
     client.get(LOGIN)
     client.get("/admin/")
     assert events() == []
 
 
-def test_a_change_in_the_administration_tells_the_object_and_the_names_of_what_changed(admin, superuser, events):
+def test_a_change_in_the_administration_records_the_object_and_the_changed_fields(admin, superuser, events):
     organization = OrganizationFactory()
     address = f"/admin/access/organization/{organization.pk}/change/"
     page = {"name": "A new name", "suspended": "on"}
@@ -130,7 +130,7 @@ def test_looking_at_a_row_in_the_administration_is_an_event_of_its_organization(
     assert (event.chain, event.actor) == (key.organization_id, superuser.email)
 
 
-def test_an_action_on_selected_rows_tells_which_and_how_many(admin, events):
+def test_an_action_on_selected_rows_records_which_and_how_many(admin, events):
     keys = [ApiKeyFactory(), ApiKeyFactory()]
     chosen = {"action": "revoke", "_selected_action": [str(key.pk) for key in keys], "confirmed": "yes"}
     admin.post("/admin/access/apikey/", chosen)
@@ -139,7 +139,7 @@ def test_an_action_on_selected_rows_tells_which_and_how_many(admin, events):
     assert (event.action, event.objects_count, event.outcome) == ("admin.revoke", 2, "succeeded")
 
 
-def test_the_page_that_asks_first_is_a_look_and_no_act(admin, events):
+def test_a_confirmation_page_is_recorded_as_a_read(admin, events):
     keys = [ApiKeyFactory(), ApiKeyFactory()]
     chosen = {"action": "revoke", "_selected_action": [str(key.pk) for key in keys]}
     assert admin.post("/admin/access/apikey/", chosen).status_code == 200
@@ -150,7 +150,7 @@ def test_the_page_that_asks_first_is_a_look_and_no_act(admin, events):
     assert [event.action for event in events()] == ["admin.read", "admin.revoke"]
 
 
-def test_so_is_the_page_that_asks_before_a_deletion(admin, events):
+def test_the_confirmation_of_a_deletion_is_recorded_as_a_read(admin, events):
     locked = AccessAttempt.objects.create(username="p@example.org", ip_address="127.0.0.1", failures_since_start=5)
     chosen = {"action": "delete_selected", "_selected_action": [str(locked.pk)]}
     assert admin.post("/admin/axes/accessattempt/", chosen).status_code == 200
@@ -160,7 +160,7 @@ def test_so_is_the_page_that_asks_before_a_deletion(admin, events):
     assert [event.action for event in events()][1] in ("admin.delete_selected", "admin.delete")
 
 
-def test_a_look_at_the_overview_is_an_event_and_the_home_page_of_nobody_is_none(client, person, events):
+def test_viewing_the_overview_is_an_event_and_the_anonymous_home_page_is_none(client, person, events):
     client.get("/")
     assert events() == []
     client.force_login(person)
@@ -170,7 +170,7 @@ def test_a_look_at_the_overview_is_an_event_and_the_home_page_of_nobody_is_none(
     assert event.organization_id == Membership.objects.get(user=person).organization_id
 
 
-def test_the_administration_shows_the_trail_and_lets_nobody_change_it(admin, events, client):
+def test_the_administration_shows_the_audit_log_read_only(admin, events, client):
     trail.record(action="keys.read", resource="keys", actor="somebody")
     event = AuditEvent.objects.get()
     assert "somebody" in admin.get("/admin/access/auditevent/").content.decode()

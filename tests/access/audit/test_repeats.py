@@ -38,25 +38,25 @@ def session_of(person):
     return client
 
 
-def test_a_part_that_refreshes_is_noted_once(client, events):
+def test_a_refreshing_part_is_recorded_once(client, events):
     for _ in range(5):
         assert client.get(PAGE, headers=PART).status_code == 200
     assert (events.only().action, events.only().route) == ("search.read", "/search")
 
 
-def test_another_address_or_another_query_is_another_look(client, events):
+def test_another_path_or_query_is_another_event(client, events):
     for path in ("/search?q=one", "/search?q=two", "/search?q=one", "/account", "/account"):
         client.get(path, headers=PART)
     assert len(events()) == 3
 
 
-def test_another_session_of_the_same_person_is_noted(client, person, events):
+def test_another_session_of_the_same_person_is_recorded(client, person, events):
     client.get(PAGE, headers=PART)
     session_of(person).get(PAGE, headers=PART)
     assert len(events()) == 2
 
 
-def test_the_same_look_in_another_organization_is_noted_there(client, person, events):
+def test_the_same_read_in_another_organization_is_recorded_there(client, person, events):
     client.get(PAGE, headers=PART)
     other = Membership.objects.filter(user=person).order_by("-pk").first().organization
     client.post("/account/organization", {"organization": ids.encode("org", other.pk)})
@@ -66,7 +66,7 @@ def test_the_same_look_in_another_organization_is_noted_there(client, person, ev
     assert looks[1].organization_id == other.pk
 
 
-def test_it_is_noted_again_after_ten_minutes(client, events, monkeypatch):
+def test_it_is_recorded_again_after_ten_minutes(client, events, monkeypatch):
     assert timedelta(minutes=10) == refreshes.REMEMBERED
     monkeypatch.setattr(refreshes, "REMEMBERED", timedelta(0))
     for _ in range(2):
@@ -74,14 +74,14 @@ def test_it_is_noted_again_after_ten_minutes(client, events, monkeypatch):
     assert len(events()) == 2
 
 
-def test_a_whole_page_is_noted_each_time(client, events):
+def test_a_whole_page_is_recorded_each_time(client, events):
     for _ in range(2):
         client.get(PAGE)
         client.get(PAGE, headers={"HX-Request": "yes"})
     assert len(events()) == 4
 
 
-def test_a_change_a_refusal_and_the_api_are_noted_each_time(client, events):
+def test_changes_refusals_and_api_calls_are_recorded_each_time(client, events):
     for _ in range(2):
         client.post("/account/name", {"name": "Ada"}, headers=PART)
         client.post("/search", headers=PART)
@@ -90,7 +90,7 @@ def test_a_change_a_refusal_and_the_api_are_noted_each_time(client, events):
     assert len(events()) == 8
 
 
-def test_nothing_is_left_out_when_the_cache_is_away(client, events, monkeypatch):
+def test_every_read_is_recorded_while_the_cache_is_unavailable(client, events, monkeypatch):
     def away(*_, **__):
         raise DatabaseError("the cache is away")
 
@@ -101,7 +101,7 @@ def test_nothing_is_left_out_when_the_cache_is_away(client, events, monkeypatch)
     assert len(events()) == 2
 
 
-def test_what_is_remembered_tells_nobodys_session(client, person):
+def test_the_cache_reveals_no_session(client, person):
     client.get(PAGE, headers=PART)
     call = type("Call", (), {"organization_id": None, "request": type("Request", (), {})()})()
     call.request.COOKIES = {"sessionid": "a-secret"}

@@ -123,7 +123,7 @@ def test_an_event_put_behind_the_end_with_a_number_is_named(organization):
     assert ": inserted: number 3, aud_" in line
 
 
-def test_events_that_changed_places_are_named(organization):
+def test_swapped_events_are_named(organization):
     first, second, _ = write(3, organization)
     sealing.seal()
     rows = {row.pk: (row.number, row.digest) for row in AuditEvent.objects.all()}
@@ -135,7 +135,7 @@ def test_events_that_changed_places_are_named(organization):
     assert [line.split(": ")[1] for line in lines][:2] == ["altered", "altered"]
 
 
-def test_a_whole_end_that_was_removed_with_its_head_shows_by_the_heads_kept_elsewhere(organization, tmp_path):
+def test_a_truncated_chain_is_detected_by_heads_stored_elsewhere(organization, tmp_path):
     rows = write(4, organization)
     sealing.seal()
     with (tmp_path / "heads.json").open("w") as file:
@@ -150,7 +150,7 @@ def test_a_whole_end_that_was_removed_with_its_head_shows_by_the_heads_kept_else
     assert (whole, lines) == (False, [f"{ids.encode('org', organization.pk)}: removed: numbers 3 to 4"])
 
 
-def test_a_call_under_way_waits_and_one_that_never_came_back_is_interrupted(organization):
+def test_an_open_call_waits_and_one_that_never_ended_is_interrupted(organization):
     now = datetime.now(UTC)
     waiting, gone = write(2, organization, outcome="open")
     early = now - sealing.INTERRUPTED_AFTER - timedelta(seconds=1)
@@ -170,7 +170,7 @@ def test_the_digest_of_a_request_is_no_mac_of_an_event(organization):
     assert macs.key_of(organization.pk) != encryption.digest_key(organization.pk)
 
 
-def test_a_wrong_name_of_a_chain_is_said(organization):
+def test_an_unknown_chain_name_is_reported(organization):
     with pytest.raises(CommandError, match="no such chain"):
         call_command("audit", "verify", "--organization", "org_x")
 
@@ -201,7 +201,7 @@ def test_the_database_refuses(guarded, organization, what):
         acts[what]()
 
 
-def test_the_database_lets_a_call_be_closed_once_and_then_no_more(guarded, organization):
+def test_the_database_allows_closing_a_call_only_once(guarded, organization):
     event = write(1, organization, outcome="open")[0]
     rows = AuditEvent.objects.filter(pk=event.pk)
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -242,7 +242,7 @@ def test_sealers_at_the_same_time_make_one_chain_without_gaps(organization):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_sealer_of_a_worker_seals_by_itself(organization, monkeypatch):
+def test_the_sealing_thread_of_a_worker_seals_events(organization, monkeypatch):
     monkeypatch.setattr(sealing_thread, "EVERY_S", 0.01)
     write(3, organization)
     running = sealing_thread.SealingThread()
@@ -255,7 +255,7 @@ def test_the_sealer_of_a_worker_seals_by_itself(organization, monkeypatch):
     assert list(AuditEvent.objects.order_by("number").values_list("number", flat=True)) == [1, 2, 3]
 
 
-def test_what_is_not_sealed_in_time_is_said_in_the_log(organization, caplog):
+def test_late_sealing_is_logged(organization, caplog):
     write(1, organization)
     sealing.warn_of_late(datetime.now(UTC) + sealing.LATE)
     assert "is not sealed yet" in caplog.text

@@ -1,4 +1,4 @@
-"""Strong ETags: the same octets have the same tag, and who has them is answered with 304."""
+"""Strong ETags: the same bytes have the same tag, and a caller with the current tag gets a 304."""
 
 import msgspec
 import pytest
@@ -15,17 +15,17 @@ def answer(content, **headers):
     return etags.conditional(RequestFactory().get("/", headers=headers), content)
 
 
-def test_the_tag_is_that_of_the_octets():
+def test_the_tag_depends_only_on_the_bytes():
     assert answer(Shape(1))["ETag"] == answer(Shape(1))["ETag"] != answer(Shape(2))["ETag"]
     assert answer(Shape(1))["ETag"] == etags.etag(b'{"value":1}')
 
 
-def test_it_is_for_the_caller_alone():
+def test_the_response_may_be_cached_only_by_the_caller():
     assert answer(Shape(1))["Cache-Control"] == "private, no-cache"
 
 
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "expected"),
     [
         ('"a"', True),
         ('W/"a"', True),
@@ -40,11 +40,11 @@ def test_it_is_for_the_caller_alone():
         ('"*"', False),
     ],
 )
-def test_if_none_match_is_compared_weakly(header, found):
-    assert etags.matches(header, '"a"') is found
+def test_if_none_match_is_compared_weakly(header, expected):
+    assert etags.matches(header, '"a"') is expected
 
 
-def test_who_has_it_gets_no_body():
+def test_a_caller_with_the_current_tag_gets_no_body():
     tag = answer(Shape(1))["ETag"]
     again = answer(Shape(1), if_none_match=tag)
     assert (again.status_code, again.content, again["ETag"], "Content-Type" in again) == (304, b"", tag, False)

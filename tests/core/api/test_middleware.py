@@ -44,17 +44,17 @@ def api(api_for):
 # --- request ids ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", ["a", "A-b_9", "x" * 64])
-def test_a_well_formed_request_id_comes_back(client, given):
+@pytest.mark.parametrize("request_id", ["a", "A-b_9", "x" * 64])
+def test_a_valid_request_id_is_returned(client, request_id):
     for path in ("/", "/api/v1/health", "/api/v1/nowhere", "/nowhere", "/static/css/site.css"):
-        assert client.get(path, headers={"X-Request-Id": given})["X-Request-Id"] == given
+        assert client.get(path, headers={"X-Request-Id": request_id})["X-Request-Id"] == request_id
 
 
-@pytest.mark.parametrize("given", ["", " ", "x" * 65, "a b", "a\nb", "a;b", "é", "a.b", "<script>"])
-def test_any_other_is_replaced(client, given):
-    made = client.get("/api/v1/nowhere", headers={"X-Request-Id": given})
-    assert made["X-Request-Id"] not in ("", given)
-    assert made.json()["requestId"] == made["X-Request-Id"]
+@pytest.mark.parametrize("request_id", ["", " ", "x" * 65, "a b", "a\nb", "a;b", "é", "a.b", "<script>"])
+def test_any_other_request_id_is_replaced(client, request_id):
+    answer = client.get("/api/v1/nowhere", headers={"X-Request-Id": request_id})
+    assert answer["X-Request-Id"] not in ("", request_id)
+    assert answer.json()["requestId"] == answer["X-Request-Id"]
 
 
 def test_each_request_has_an_id_of_its_own(client):
@@ -64,15 +64,15 @@ def test_each_request_has_an_id_of_its_own(client):
 # --- bodies ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("told", [{}, {"CONTENT_LENGTH": "2"}])
-def test_a_chunked_body_is_411_whatever_length_is_told_beside_it(client, told):
-    answer = client.generic("POST", ROUTE, HTTP_TRANSFER_ENCODING="chunked", **told, **{"wsgi.input": Unread()})
+@pytest.mark.parametrize("headers", [{}, {"CONTENT_LENGTH": "2"}])
+def test_a_chunked_body_is_411_with_or_without_a_content_length(client, headers):
+    answer = client.generic("POST", ROUTE, HTTP_TRANSFER_ENCODING="chunked", **headers, **{"wsgi.input": Unread()})
     problem(answer, 411, "length_required")
     assert answer["Connection"] == "close"
 
 
 @pytest.mark.parametrize("length", [32 * 2**20 + 1, 10**9, 10**18])
-def test_a_body_that_says_it_is_too_large_is_413_before_it_is_read(client, length):
+def test_a_declared_length_over_the_limit_is_413_before_the_body_is_read(client, length):
     answer = client.generic(
         "POST", ROUTE, b"{}", content_type=JSON, CONTENT_LENGTH=str(length), **{"wsgi.input": Unread()}
     )
@@ -94,7 +94,7 @@ def test_a_compressed_body_is_415_and_never_inflated(client, coding):
     problem(answer, 415, "unsupported_media_type")
 
 
-def test_a_body_that_says_it_is_not_compressed_is_read(api):
+def test_content_encoding_identity_is_accepted(api):
     assert api.post("/tasks", {}, Content_Encoding="Identity").json()["errors"][0]["code"] == "missing_field"
 
 
@@ -122,7 +122,7 @@ def test_json_in_utf_8_is_read(api, kind):
     problem(api.post("/tasks", raw=b"{}", content_type=kind), 400, "invalid_request")
 
 
-def test_a_body_that_breaks_off_is_400(api):
+def test_a_truncated_body_is_400(api):
     answer = api.client.generic(
         "POST",
         ROUTE,
@@ -153,7 +153,7 @@ def test_a_host_that_is_not_ours_is_400(client, host):
     assert host not in page.content.decode()
 
 
-def test_a_forwarded_host_is_not_believed(client, settings):
+def test_a_forwarded_host_is_ignored(client, settings):
     for peer in ("127.0.0.1", "203.0.113.9"):
         page = client.get("/", headers={"X-Forwarded-Host": "evil.example"}, REMOTE_ADDR=peer)
         assert page.status_code == 200
@@ -176,14 +176,14 @@ def seen(settings):
     settings.AUTOTUNE_TRUSTED_PROXIES = ["10.0.0.0/8", "2001:db8:1::/48"]
 
     def ask(peer, **headers):
-        found = {}
+        meta = {}
 
         def view(request):
-            found.update(request.META)
+            meta.update(request.META)
             return HttpResponse()
 
         TrustedProxyMiddleware(view)(RequestFactory().get("/", REMOTE_ADDR=peer, headers=headers))
-        return found
+        return meta
 
     return ask
 
@@ -206,7 +206,7 @@ def test_from_an_untrusted_peer_forwarded_headers_are_dropped(seen, peer):
         ("2001:db8:9::1", "2001:db8:9::1"),
     ],
 )
-def test_from_a_trusted_peer_the_nearest_stranger_is_the_client(seen, peer, forwarded, client):
+def test_behind_trusted_proxies_the_nearest_untrusted_address_is_the_client(seen, peer, forwarded, client):
     meta = seen(peer, **{"X-Forwarded-For": forwarded, "X-Forwarded-Proto": "https"})
     assert meta["REMOTE_ADDR"] == client
     assert meta["HTTP_X_FORWARDED_PROTO"] == "https"
@@ -215,7 +215,7 @@ def test_from_a_trusted_peer_the_nearest_stranger_is_the_client(seen, peer, forw
 @pytest.mark.parametrize(
     "forwarded", ["", "evil", "1.2.3.4, evil", "10.9.9.9", "1.2.3.4:80", "unknown", ",", "1.2.3.4,"]
 )
-def test_what_is_no_address_never_becomes_one(seen, forwarded):
+def test_an_invalid_forwarded_address_is_ignored(seen, forwarded):
     assert ipaddress.ip_address(
         seen("10.1.2.3", **{"X-Forwarded-For": forwarded})["REMOTE_ADDR"]
     ) == ipaddress.ip_address("10.1.2.3")
@@ -225,7 +225,7 @@ def test_nobody_is_trusted_by_default(client, settings):
     assert settings.AUTOTUNE_TRUSTED_PROXIES == []
 
 
-def test_https_is_believed_from_a_trusted_proxy_alone(settings):
+def test_only_a_trusted_proxy_can_report_https(settings):
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     settings.SECURE_SSL_REDIRECT = True
     settings.AUTOTUNE_TRUSTED_PROXIES = ["10.0.0.0/8"]

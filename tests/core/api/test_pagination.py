@@ -23,17 +23,17 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def rows():
     """25 rows of which five each share a moment, and every second one is suspended."""
-    made = Organization.objects.bulk_create(
+    organizations = Organization.objects.bulk_create(
         Organization(name=f"name {n % 5} {n:02}", suspended=n % 2 == 0, id=ids.new()) for n in range(25)
     )
-    for n, row in enumerate(made):
+    for n, row in enumerate(organizations):
         Organization.objects.filter(pk=row.pk).update(created_at=BEGIN + timedelta(microseconds=n // 5))
-    return made
+    return organizations
 
 
-def fetch(owner="me", order=ORDER, found=None, **query):
-    found = Organization.objects.all() if found is None else found
-    return page(found, PageQuery(**query), order, owner=owner)
+def fetch(owner="me", order=ORDER, queryset=None, **query):
+    queryset = Organization.objects.all() if queryset is None else queryset
+    return page(queryset, PageQuery(**query), order, owner=owner)
 
 
 def walk(**query):
@@ -53,28 +53,28 @@ def refusal(**query):
     return error.pointer, error.code
 
 
-def test_an_offset_page_tells_limit_offset_total_and_the_next_cursor(rows):
-    found, place = fetch(limit=10, offset=10)
-    assert (len(found), place.limit, place.offset, place.total) == (10, 10, 10, 25)
+def test_an_offset_page_reports_limit_offset_total_and_the_next_cursor(rows):
+    page_rows, place = fetch(limit=10, offset=10)
+    assert (len(page_rows), place.limit, place.offset, place.total) == (10, 10, 10, 25)
     assert place.next_cursor
-    found, place = fetch(limit=10, offset=20)
-    assert (len(found), place.total, place.next_cursor) == (5, 25, None)
+    page_rows, place = fetch(limit=10, offset=20)
+    assert (len(page_rows), place.total, place.next_cursor) == (5, 25, None)
 
 
-def test_a_page_that_is_just_full_is_the_last(rows):
-    found, place = fetch(limit=25)
-    assert (len(found), place.next_cursor) == (25, None)
+def test_an_exactly_full_last_page_has_no_next_cursor(rows):
+    page_rows, place = fetch(limit=25)
+    assert (len(page_rows), place.next_cursor) == (25, None)
 
 
 def test_a_page_beyond_the_end_is_empty(rows):
-    found, place = fetch(offset=1000)
-    assert (found, place.total, place.next_cursor) == ([], 25, None)
+    page_rows, place = fetch(offset=1000)
+    assert (page_rows, place.total, place.next_cursor) == ([], 25, None)
 
 
 def test_a_cursor_page_has_no_total(rows):
     _, first = fetch(limit=10)
-    found, place = fetch(limit=10, cursor=first.next_cursor)
-    assert (len(found), place.total, place.offset) == (10, None, 0)
+    page_rows, place = fetch(limit=10, cursor=first.next_cursor)
+    assert (len(page_rows), place.total, place.offset) == (10, None, 0)
 
 
 @pytest.mark.parametrize(
@@ -91,31 +91,31 @@ def test_cursors_give_each_row_once_in_the_order_of_the_offsets(rows, sort, limi
     assert len({row.pk for row in whole}) == 25
 
 
-def test_an_order_is_as_it_says(rows):
-    found, _ = fetch(sort="-suspended,name", limit=100)
-    assert found == sorted(rows, key=lambda row: (not row.suspended, row.name))
-    found, _ = fetch(limit=100)
-    moments = [row.created_at for row in found]
+def test_a_sort_orders_by_its_fields(rows):
+    page_rows, _ = fetch(sort="-suspended,name", limit=100)
+    assert page_rows == sorted(rows, key=lambda row: (not row.suspended, row.name))
+    page_rows, _ = fetch(limit=100)
+    moments = [row.created_at for row in page_rows]
     assert moments == sorted(moments, reverse=True)
 
 
-def test_a_cursor_goes_on_from_an_offset_page(rows):
+def test_a_cursor_continues_from_an_offset_page(rows):
     whole, _ = fetch(limit=100)
     _, place = fetch(limit=5, offset=10)
-    found, _ = fetch(limit=100, cursor=place.next_cursor)
-    assert found == whole[15:]
+    page_rows, _ = fetch(limit=100, cursor=place.next_cursor)
+    assert page_rows == whole[15:]
 
 
 def test_the_limit_may_change_between_pages(rows):
     whole, _ = fetch(limit=100)
     _, place = fetch(limit=7)
-    found, _ = fetch(limit=3, cursor=place.next_cursor)
-    assert found == whole[7:10]
+    page_rows, _ = fetch(limit=3, cursor=place.next_cursor)
+    assert page_rows == whole[7:10]
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("sort", ["-createdAt", "name", "suspended,-name"])
-def test_no_row_comes_twice_or_is_skipped_while_others_come_and_go(rows, sort, seed):
+def test_concurrent_inserts_and_deletes_neither_repeat_nor_skip_a_row(rows, sort, seed):
     chance = random.Random(seed)
     stays = {row.pk for row in chance.sample(rows, 12)}
     seen, place = fetch(sort=sort, limit=3)
@@ -125,8 +125,8 @@ def test_no_row_comes_twice_or_is_skipped_while_others_come_and_go(rows, sort, s
         if goes:
             goes.delete()  # it may be the very row that the cursor names
         OrganizationFactory(name=f"name {chance.random()}", suspended=chance.random() < 0.5)
-        found, place = fetch(sort=sort, limit=3, cursor=place.next_cursor)
-        seen += [row.pk for row in found]
+        page_rows, place = fetch(sort=sort, limit=3, cursor=place.next_cursor)
+        seen += [row.pk for row in page_rows]
     assert len(seen) == len(set(seen))
     assert stays <= set(seen)
 
@@ -135,8 +135,8 @@ def test_deleting_the_row_of_the_cursor_does_not_matter(rows):
     whole, _ = fetch(limit=100)
     _, place = fetch(limit=5)
     whole[4].delete()
-    found, _ = fetch(limit=100, cursor=place.next_cursor)
-    assert found == whole[5:]
+    page_rows, _ = fetch(limit=100, cursor=place.next_cursor)
+    assert page_rows == whole[5:]
 
 
 def test_an_altered_cursor_is_refused(rows):
@@ -148,7 +148,7 @@ def test_an_altered_cursor_is_refused(rows):
 
 
 @pytest.mark.parametrize("cursor", ["", "x", ":", "::", "a:b:c", "é", "0" * 10_000, "W10:1abc:def", "\ufffd"])
-def test_what_was_never_a_cursor_is_refused(cursor):
+def test_an_invented_cursor_is_refused(cursor):
     assert refusal(cursor=cursor) == ("?cursor", "invalid_cursor")
 
 
@@ -193,9 +193,9 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(rows, django_assert_n
             fetch(limit=limit, cursor=place.next_cursor)
 
 
-def test_through_the_api_a_list_is_walked_to_its_end(api_for):
+def test_through_the_api_cursors_reach_the_end_of_a_list(api_for):
     api = api_for()
-    made = {TaskFactory(organization=api.organization).public_id for _ in range(7)}
+    public_ids = {TaskFactory(organization=api.organization).public_id for _ in range(7)}
     TaskFactory()
     answer = api.get("/tasks?limit=3").json()
     assert answer["pagination"] | {"nextCursor": None, "totalIsLowerBound": False} == {
@@ -211,7 +211,7 @@ def test_through_the_api_a_list_is_walked_to_its_end(api_for):
         assert answer["pagination"]["total"] is None
         seen += [task["id"] for task in answer["tasks"]]
     assert len(seen) == 7
-    assert set(seen) == made
+    assert set(seen) == public_ids
 
 
 def test_through_the_api_a_cursor_of_another_organization_is_refused(api_for):
@@ -242,7 +242,7 @@ def test_c24_a_total_of_10_000_is_exact_and_a_larger_one_is_a_lower_bound(db):
     organizations = [Organization(name=f"{n}", id=ids.new()) for n in range(pagination.COUNTED + 2)]
     Organization.objects.bulk_create(organizations, batch_size=2_000)
     last_id = Organization.objects.order_by("pk").values_list("pk", flat=True)[pagination.COUNTED - 1]
-    _, place = fetch(found=Organization.objects.filter(pk__lte=last_id), limit=1)
+    _, place = fetch(queryset=Organization.objects.filter(pk__lte=last_id), limit=1)
     assert (place.total, place.total_is_lower_bound) == (10_000, False)
     _, place = fetch(limit=1)
     assert (place.total, place.total_is_lower_bound) == (10_001, True)

@@ -60,9 +60,9 @@ def fault_of(use, *args):
         use(*args)
     error = refused.value
     assert (error.status, error.code) == (400, "invalid_request")
-    (one,) = error.errors
-    assert one.pointer in error.detail or one.pointer == ""
-    return one.pointer, one.code
+    (field_error,) = error.errors
+    assert field_error.pointer in error.detail or field_error.pointer == ""
+    return field_error.pointer, field_error.code
 
 
 WRONG = [
@@ -145,9 +145,9 @@ def test_a_good_body_becomes_its_struct():
 
 
 def test_ids_of_one_kind_are_equal_by_their_uuid_and_serve_as_keys():
-    one, same = TaskId(ids.decode("task", GOOD_ID)), TaskId(ids.decode("task", GOOD_ID))
-    other = type("CompletionId", (PublicId,), {"kind": "comp"})(one.uuid)
-    assert (one == same, one == other, len({one, same, other})) == (True, False, 2)
+    task_id, same = TaskId(ids.decode("task", GOOD_ID)), TaskId(ids.decode("task", GOOD_ID))
+    other = type("CompletionId", (PublicId,), {"kind": "comp"})(task_id.uuid)
+    assert (task_id == same, task_id == other, len({task_id, same, other})) == (True, False, 2)
 
 
 TEXT = [
@@ -193,7 +193,7 @@ NAMES = st.sampled_from(list(Shape.__struct_encode_fields__)) | st.text(max_size
 
 
 @given(st.dictionaries(NAMES, ANY, max_size=4))
-def test_whatever_is_refused_the_pointer_leads_into_the_body(body):
+def test_the_pointer_of_any_refusal_is_in_the_body(body):
     """The place exists, or is a member that is missing from an object that exists."""
     try:
         parsing.convert(body, Shape)
@@ -205,7 +205,7 @@ def test_whatever_is_refused_the_pointer_leads_into_the_body(body):
             value = value[int(step)] if isinstance(value, list) else value[step]
 
 
-def test_several_items_are_converted_each_by_itself():
+def test_each_item_is_converted_independently():
     items = [{}, {"whole": True}, None, {"x": 1}, {"inner": {"deepName": 1}}, {"needed": "good"}]
     good, bad = parsing.convert_each(items, Shape, "/completions")
     assert sorted(good) == [0, 5]
@@ -217,15 +217,15 @@ def test_several_items_are_converted_each_by_itself():
     ]
 
 
-def test_of_several_errors_the_first_is_the_sentence_and_a_hundred_are_told():
-    found = [FieldError(f"/items/{n}", "wrong_type", "No.") for n in range(250)]
-    error = parsing.invalid(found)
+def test_the_detail_is_the_first_of_several_errors_and_at_most_100_are_listed():
+    field_errors = [FieldError(f"/items/{n}", "wrong_type", "No.") for n in range(250)]
+    error = parsing.invalid(field_errors)
     assert error.detail == "/items/0: No. (and 249 more)"
-    assert error.errors == tuple(found[:100])
-    assert parsing.invalid(found[:1]).detail == "/items/0: No."
+    assert error.errors == tuple(field_errors[:100])
+    assert parsing.invalid(field_errors[:1]).detail == "/items/0: No."
 
 
-def test_text_is_measured_in_octets_of_utf_8():
+def test_text_is_measured_in_bytes_of_utf_8():
     assert parsing.check_text("é" * 5, "/response", max_bytes=10) is None
     assert parsing.check_text("é" * 5, "/response", max_bytes=9) == FieldError(
         "/response", "too_long", "The text is too long: at most 9 bytes of UTF-8 are allowed."

@@ -1,4 +1,4 @@
-"""Errors as they go out: problem+json with a request id, and never a traceback, a statement of SQL or a secret."""
+"""Errors as callers get them: problem+json with a request id, and never a traceback, a statement of SQL or a secret."""
 
 import logging
 
@@ -138,7 +138,7 @@ def problem(answer, status, code):
     return body
 
 
-def test_a_typed_error_tells_its_code_and_its_members(client):
+def test_a_typed_error_has_its_code_and_members(client):
     body = problem(client.get("/api/v1/typed", headers={"X-Request-Id": "mine-1"}), 409, "name_taken")
     assert (body["title"], body["detail"], body["requestId"]) == ("Conflict", "Two at once.", "mine-1")
     assert body["errors"] == [{"pointer": "/a~1b/0", "code": "name_taken", "detail": "No."}]
@@ -154,13 +154,13 @@ def test_a_lone_surrogate_that_is_quoted_can_still_be_sent(client):
 
 
 @pytest.mark.parametrize("path", ["/api/v1/missing", "/api/v1/nowhere", "/api/", "/api/v1/good/", "/api/v1//good"])
-def test_what_is_not_there_is_404(client, path):
+def test_an_unknown_path_is_404(client, path):
     body = problem(client.get(path), 404, "not_found")
     assert "no such thing" not in str(body)
 
 
 @pytest.mark.parametrize("path", ["unexpected", "broken-page", "integrity", "database", "recursion"])
-def test_an_unexpected_error_is_a_500_that_hides_all_and_is_logged_whole(client, caplog, path):
+def test_an_unexpected_error_is_a_500_without_details_and_fully_logged(client, caplog, path):
     with caplog.at_level(logging.ERROR):
         answer = client.get(f"/api/v1/{path}")
     body = problem(answer, 500, "internal_error")
@@ -179,7 +179,7 @@ def test_a_fault_in_sql_is_a_500_without_the_statement(client, vendor):
     assert "nowhere" not in answer.content.decode()
 
 
-def test_an_error_of_a_page_is_a_plain_page_that_hides_all(client):
+def test_an_error_of_a_page_is_a_plain_page_without_details(client):
     answer = client.get("/broken-page")
     assert answer.status_code == 500
     assert answer["Content-Type"].startswith("text/html")
@@ -188,7 +188,7 @@ def test_an_error_of_a_page_is_a_plain_page_that_hides_all(client):
 
 
 @pytest.mark.parametrize("path", ["away", "closed", "full"])
-def test_a_database_that_is_away_is_a_503_with_retry_after_and_is_logged(client, caplog, path):
+def test_an_unavailable_database_is_a_503_with_retry_after_and_is_logged(client, caplog, path):
     with caplog.at_level(logging.WARNING):
         answer = client.get(f"/api/v1/{path}")
     assert "the database is away" in caplog.text
@@ -197,7 +197,7 @@ def test_a_database_that_is_away_is_a_503_with_retry_after_and_is_logged(client,
     assert "hunter2" not in str(body)
 
 
-def test_a_suspicious_request_is_a_400_that_tells_nothing(client):
+def test_a_suspicious_request_is_a_400_without_details(client):
     assert "hunter2" not in str(problem(client.get("/api/v1/suspicious"), 400, "invalid_request"))
 
 
@@ -208,7 +208,7 @@ def test_head_is_get_without_a_body(client):
     assert client.head("/api/v1/nowhere").status_code == 404
 
 
-def test_options_tells_the_methods_and_calls_nothing(client):
+def test_options_lists_the_methods_and_calls_nothing(client):
     before = Good.calls
     answer = client.options("/api/v1/good")
     assert (answer.status_code, answer.content) == (204, b"")
@@ -231,7 +231,7 @@ def test_another_method_is_405_with_allow(client, method):
     "accept",
     ["application/xml", "text/html", "*/*;q=0", "*/*; q=0.0", "application/json;q=0", "application/jsonx", "nonsense", ","],
 )  # fmt: skip
-def test_what_cannot_be_answered_is_406_as_problem(client, accept):
+def test_an_unacceptable_media_type_is_406_as_a_problem(client, accept):
     problem(client.get("/api/v1/good", headers={"Accept": accept}), 406, "not_acceptable")
 
 
@@ -240,13 +240,13 @@ def test_what_cannot_be_answered_is_406_as_problem(client, accept):
     ["application/json", "application/*", "*/*", "", "text/html, */*;q=0.1", "application/json; q=0.5, text/html",
      "application/problem+json", "APPLICATION/JSON"],
 )  # fmt: skip
-def test_what_can_be_answered_is(client, accept):
+def test_an_acceptable_media_type_is_served(client, accept):
     answer = client.get("/api/v1/good", headers={"Accept": accept})
     assert answer.status_code == 200
     assert answer.json() == {"saidSo": "so"}
 
 
-def test_what_an_operation_produces_is_acceptable(client):
+def test_the_media_type_of_an_operation_is_acceptable(client):
     assert client.get("/api/v1/table", headers={"Accept": "text/csv"}).status_code == 200
     problem(client.get("/api/v1/table", headers={"Accept": "application/json"}), 406, "not_acceptable")
 

@@ -45,16 +45,16 @@ def messages(folders):
 
 
 def take_all(channel):
-    found = []
+    messages = []
     while True:
         try:
-            found.append(channel._get(QUEUE))
+            messages.append(channel._get(QUEUE))
         except Empty:
-            return found
+            return messages
 
 
 def elsewhere(folders, body, *args):
-    """A process of its own that runs `body` with `channel` at hand."""
+    """A separate process that runs `body`, in which `channel` is defined."""
     code = textwrap.dedent("""
         import json, sys
         from kombu import Connection, Exchange, Queue
@@ -70,14 +70,14 @@ def elsewhere(folders, body, *args):
     return process
 
 
-def test_a_message_is_taken_once_and_leaves_no_file(channel, messages, folders):
+def test_a_message_is_received_once_and_leaves_no_file(channel, messages, folders):
     channel._put(QUEUE, {"body": "é", "n": 1})
     assert [path.name.endswith(f".{QUEUE}.msg") for path in messages.iterdir()] == [True]
     assert take_all(channel) == [{"body": "é", "n": 1}]
     assert list(messages.iterdir()) + os.listdir(folders["processed_folder"]) == []
 
 
-def test_messages_of_another_queue_are_left(channel):
+def test_messages_of_another_queue_stay(channel):
     channel._put("other", {"n": 1})
     channel._put(f"{QUEUE}.more", {"n": 2})
     assert take_all(channel) == []
@@ -94,7 +94,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
-def test_a_bad_file_is_thrown_away_and_the_next_message_is_read(channel, messages, content):
+def test_an_invalid_file_is_deleted_and_the_next_message_is_read(channel, messages, content):
     (messages / f"0_bad.{QUEUE}.msg").write_bytes(content)
     channel._put(QUEUE, {"n": 1})
     assert take_all(channel) == [{"n": 1}]
@@ -107,14 +107,14 @@ def test_a_draft_is_no_message_yet(channel, messages):
     assert take_all(channel) == []
 
 
-def test_a_folder_with_the_name_of_a_message_stops_nobody(channel, messages):
+def test_a_folder_named_like_a_message_is_skipped(channel, messages):
     (messages / f"0_folder.{QUEUE}.msg").mkdir()
     channel._put(QUEUE, {"n": 1})
     assert {"n": 1} in take_all(channel)
 
 
 @pytest.mark.processes
-def test_a_reader_never_meets_half_a_message_while_two_processes_write(channel, folders):
+def test_a_reader_never_sees_a_partial_message_while_two_processes_write(channel, folders):
     body = """
         for number in range(150):
             channel._put("work", {"from": sys.argv[2], "n": number, "padding": "x" * 20_000})
@@ -123,12 +123,12 @@ def test_a_reader_never_meets_half_a_message_while_two_processes_write(channel, 
     for writer in writers:
         writer.stdin.write("\n")
         writer.stdin.flush()
-    found = []
+    messages = []
     while any(writer.poll() is None for writer in writers):
-        found += take_all(channel)
-    found += take_all(channel)
+        messages += take_all(channel)
+    messages += take_all(channel)
     assert [writer.returncode for writer in writers] == [0, 0]
-    assert sorted((message["from"], message["n"]) for message in found) == [(w, n) for w in "ab" for n in range(150)]
+    assert sorted((message["from"], message["n"]) for message in messages) == [(w, n) for w in "ab" for n in range(150)]
 
 
 @pytest.mark.processes
@@ -169,12 +169,12 @@ def test_processes_that_bind_at_once_are_all_bound(channel, folders):
     assert bound == {f"{name}{number}" for name in "abc" for number in range(20)}
 
 
-def test_a_table_that_is_only_just_being_made_names_no_queue(channel, folders):
+def test_a_table_that_is_being_created_has_no_queues(channel, folders):
     Path(folders["control_folder"], "fresh.exchange").write_bytes(b"")
     assert channel.get_table("fresh") == []
 
 
-def test_a_broken_table_is_made_anew(channel, folders):
+def test_a_damaged_table_is_rebuilt(channel, folders):
     Path(folders["control_folder"], "broken.exchange").write_bytes(b'[["a", ')
     Queue("q", Exchange("broken"), routing_key="q", channel=channel).declare()
     assert [entry.queue for entry in channel.get_table("broken")] == ["q"]

@@ -30,7 +30,7 @@ def unacknowledged(connection):
 
 
 @pytest.mark.redis
-def test_an_acknowledgement_over_a_connection_that_is_gone_is_dropped(connection):
+def test_an_acknowledgement_over_a_lost_connection_is_dropped(connection):
     queue, message = unacknowledged(connection)
     channel = message.channel
     real, channel.connection = channel.connection, SimpleNamespace(client=None)
@@ -52,7 +52,7 @@ def test_nothing_is_put_back_when_a_connection_ends(connection):
 
 
 @pytest.mark.redis
-def test_messages_are_acknowledged_as_ever_while_redis_is_there(connection):
+def test_messages_are_acknowledged_while_redis_is_available(connection):
     queue, message = unacknowledged(connection)
     message.ack()
     assert message.acknowledged

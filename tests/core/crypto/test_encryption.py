@@ -1,4 +1,4 @@
-"""Encryption at rest: a ciphertext is good for its own row and column alone, and keys rotate without a loss."""
+"""Encryption at rest: a ciphertext decrypts only in its own row and column, and keys rotate without loss."""
 
 from datetime import UTC, datetime
 
@@ -43,7 +43,7 @@ def masters(settings):
 
 
 @pytest.mark.django_db
-def test_what_was_encrypted_is_read_again(scope, row):
+def test_encrypted_text_decrypts_to_the_original(scope, row):
     envelope = encryption.cipher_for(scope).encrypt(AT, row, TEXT)
     assert TEXT not in envelope
     assert encryption.decrypt(AT, row, envelope) == TEXT
@@ -103,7 +103,7 @@ def test_another_master_key_of_the_same_name_opens_nothing(masters, scope, row):
 
 
 @pytest.mark.django_db
-def test_a_master_key_that_is_gone_is_named(masters, scope, row):
+def test_a_missing_master_key_is_named(masters, scope, row):
     envelope = encryption.cipher_for(scope).encrypt(AT, row, TEXT)
     masters(SECOND)
     with pytest.raises(Undecryptable, match="lacks the key 'first'"):
@@ -133,7 +133,7 @@ def test_each_organization_and_month_has_a_data_key_of_its_own(scope):
 
 
 @pytest.mark.django_db
-def test_without_its_data_key_a_text_is_gone(scope, row):
+def test_without_its_data_key_a_text_cannot_be_recovered(scope, row):
     envelope = encryption.cipher_for(scope).encrypt(AT, row, TEXT)
     DataKey.objects.all().delete()
     encryption.keyring.clear()
@@ -167,7 +167,7 @@ def test_a_data_key_that_was_rolled_back_is_not_kept(scope, row):
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, django_assert_num_queries):
+def test_a_committed_data_key_is_cached_without_further_queries(scope, row, django_assert_num_queries):
     with transaction.atomic():
         cipher = encryption.cipher_for(scope)
     with django_assert_num_queries(0):
@@ -177,7 +177,7 @@ def test_a_committed_data_key_is_kept_and_asks_the_database_no_more(scope, row, 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_of_many_first_uses_at_once_one_key_comes_out(scope):
+def test_concurrent_first_uses_create_one_data_key(scope):
     def first_use():
         with transaction.atomic():
             return encryption.cipher_for(scope).key_id, encryption.digest_key(scope)
@@ -231,6 +231,6 @@ def test_master_keys_may_have_spaces_around_them(settings):
 
 
 @given(st.binary(max_size=200))
-def test_octets_of_any_kind_are_refused_before_the_database_is_asked(octets):
+def test_invalid_ciphertexts_are_refused_without_a_query(octets):
     with pytest.raises(Undecryptable):
         encryption.decrypt(AT, ids.new(), b"\x02" + octets)

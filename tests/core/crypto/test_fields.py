@@ -21,7 +21,7 @@ def completion():
 
 
 def stored(row, column):
-    """The octets of a column, past the model."""
+    """The bytes of a column, read without the model."""
     with connection.cursor() as cursor:
         table, pk = row._meta.db_table, row._meta.pk.get_db_prep_value(row.pk, connection)
         cursor.execute(f"select {column} from {table} where id = %s", [pk])
@@ -30,8 +30,8 @@ def stored(row, column):
 
 
 def test_the_attribute_reads_plain_and_the_column_holds_ciphertext(completion):
-    found = Completion.objects.get()
-    assert (found.prompt, found.metadata) == (PROMPT, METADATA)
+    row = Completion.objects.get()
+    assert (row.prompt, row.metadata) == (PROMPT, METADATA)
     for column in ("prompt", "response", "metadata"):
         assert stored(completion, column)[:1] == b"\x01"
     assert b"2 + 2" not in stored(completion, "prompt")
@@ -43,25 +43,25 @@ def test_the_order_of_json_members_is_kept(completion):
 
 
 def test_a_saved_change_is_read_again(completion):
-    found = Completion.objects.get()
-    found.prompt = "another"
-    assert found.prompt == "another"
-    found.save()
+    row = Completion.objects.get()
+    row.prompt = "another"
+    assert row.prompt == "another"
+    row.save()
     assert Completion.objects.get().prompt == "another"
-    found.response = "not among the saved"
-    found.prompt = "once more"
-    found.save(update_fields=["prompt"])
+    row.response = "not among the saved"
+    row.prompt = "once more"
+    row.save(update_fields=["prompt"])
     again = Completion.objects.get()
     assert (again.prompt, again.response) == ("once more", completion.response)
 
 
-def test_what_was_never_read_is_saved_as_it_was(completion):
+def test_unread_fields_are_saved_unchanged(completion):
     before = stored(completion, "prompt")
     Completion.objects.get().save()
     assert stored(completion, "prompt") == before
 
 
-def test_rows_made_in_bulk_are_encrypted_each_for_itself():
+def test_rows_created_in_bulk_are_encrypted_individually():
     task = TaskFactory()
     rows = CompletionFactory.build_batch(3, task=task, organization=task.organization, task_version=task.version)
     for number, row in enumerate(rows):
@@ -72,25 +72,25 @@ def test_rows_made_in_bulk_are_encrypted_each_for_itself():
 
 
 def test_refreshing_reads_what_is_stored_now(completion):
-    found = Completion.objects.get()
-    assert found.prompt == PROMPT
+    row = Completion.objects.get()
+    assert row.prompt == PROMPT
     completion.prompt = "changed by a rival"
     completion.save()
-    found.refresh_from_db()
-    assert found.prompt == "changed by a rival"
+    row.refresh_from_db()
+    assert row.prompt == "changed by a rival"
     completion.prompt = "changed again"
     completion.save()
-    found.refresh_from_db(fields=["prompt"])
-    assert found.prompt == "changed again"
+    row.refresh_from_db(fields=["prompt"])
+    assert row.prompt == "changed again"
 
 
 @pytest.mark.parametrize("choose", [lambda rows: rows.defer("prompt"), lambda rows: rows.only("model_id")])
 def test_a_deferred_text_is_fetched_when_it_is_read(completion, choose, django_assert_num_queries):
-    found = choose(Completion.objects.all()).get()
-    assert "prompt" in found.get_deferred_fields()
-    assert found.prompt == PROMPT
+    row = choose(Completion.objects.all()).get()
+    assert "prompt" in row.get_deferred_fields()
+    assert row.prompt == PROMPT
     with django_assert_num_queries(0):
-        assert found.prompt == PROMPT
+        assert row.prompt == PROMPT
 
 
 def test_only_the_text_can_be_fetched(completion):
@@ -115,8 +115,8 @@ def test_a_text_moved_to_another_row_or_column_cannot_be_read(completion):
 
 def test_none_is_null():
     completion = CompletionFactory(prompt=None, metadata=None)
-    found = Completion.objects.get()
-    assert (found.prompt, found.metadata) == (None, None)
+    row = Completion.objects.get()
+    assert (row.prompt, row.metadata) == (None, None)
     assert stored(completion, "prompt") is None
     assert Completion.objects.filter(prompt__isnull=True).exists()
     assert not Completion.objects.filter(prompt__isnull=False).exists()
@@ -130,9 +130,9 @@ def test_a_text_is_removed_by_setting_null(completion):
 @pytest.mark.parametrize("value", ["", {}, [], 0, False])
 def test_an_empty_value_is_not_null(value):
     completion = CompletionFactory(prompt="", metadata=value if value != "" else {})
-    found = Completion.objects.get()
-    assert found.prompt == ""
-    assert found.metadata == (value if value != "" else {})
+    row = Completion.objects.get()
+    assert row.prompt == ""
+    assert row.metadata == (value if value != "" else {})
     assert stored(completion, "metadata") is not None
 
 
@@ -150,7 +150,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("use", REFUSED.values(), ids=REFUSED.keys())
-def test_what_cannot_know_the_row_is_refused(completion, use):
+def test_an_expression_without_its_row_is_refused(completion, use):
     with pytest.raises(TypeError, match="encrypted"), transaction.atomic():
         use()
     assert Completion.objects.get().prompt == PROMPT
@@ -179,7 +179,7 @@ def test_a_secret_is_encrypted_too():
     assert b"atgs" not in stored(secret, "secret")
 
 
-def test_only_encrypted_fields_are_given_by_name():
+def test_only_encrypted_fields_can_be_looked_up_by_name():
     with pytest.raises(TypeError, match=r"Completion\.model_id is not encrypted"):
         encrypted(Completion, "model_id")
     assert isinstance(encrypted(Completion, "prompt"), EncryptedField)

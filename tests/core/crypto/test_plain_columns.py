@@ -47,7 +47,7 @@ PLAIN = {
 
 
 def long_texts():
-    """Columns that can hold what somebody wrote."""
+    """Columns that can hold text of customers."""
     for label in OURS:
         for model in apps.get_app_config(label).get_models():
             for field in model._meta.local_fields:
@@ -58,6 +58,6 @@ def long_texts():
 
 
 def test_every_column_of_text_is_encrypted_or_has_a_reason_not_to_be():
-    found = set(long_texts())
-    assert found - PLAIN.keys() == set(), "encrypt it, or say here why it may be read in a dump"
-    assert PLAIN.keys() - found == set(), "is not there any more"
+    columns = set(long_texts())
+    assert columns - PLAIN.keys() == set(), "encrypt it, or say here why it may be read in a dump"
+    assert PLAIN.keys() - columns == set(), "is not there any more"

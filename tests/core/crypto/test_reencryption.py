@@ -1,4 +1,4 @@
-"""Data keys are retired, and everything under them is encrypted anew while others write."""
+"""Data keys are retired, and everything under them is re-encrypted while others write."""
 
 import json
 from datetime import timedelta
@@ -20,7 +20,7 @@ from tests.support.concurrency import together
 
 NOW = timedelta(0)
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed_keys_alone")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("committed_keys_only")]
 
 
 @pytest.fixture
@@ -97,21 +97,21 @@ def test_digests_keep_their_key(completions):
     assert encryption.content_digest(scope, b"content") == digest
 
 
-def test_what_is_written_since_is_under_the_new_key(completions):
+def test_new_writes_use_the_new_key(completions):
     reencryption.start(settles_after=NOW)
     row = CompletionFactory(task=completions[0].task)
     assert heads(Completion, "prompt")[row.pk] in in_use()
 
 
-def test_a_worker_that_died_leaves_where_it_was(completions, small_steps):
+def test_a_dead_worker_leaves_its_position(completions, small_steps):
     reencryption.start(settles_after=NOW)
     Reencryption.objects.exclude(column="tasks.Completion.prompt").update(finished_at=clock.database_now())
-    one = reencryption._claim(reencryption.columns())
-    dying = reencryption._Pass(one, encrypted(Completion, "prompt"), rotation.retired())
+    claim = reencryption._claim(reencryption.columns())
+    dying = reencryption._Pass(claim, encrypted(Completion, "prompt"), rotation.retired())
     dying._row.began_at, dying._row.total = clock.database_now(), 5
     assert dying._window() is False
     assert dying._keep()
-    row = Reencryption.objects.get(pk=one.pk)
+    row = Reencryption.objects.get(pk=claim.pk)
     assert (row.done, row.rewritten, row.total) == (2, 2, 5)
     assert reencryption.work() == 0  # its lease still holds
     Reencryption.objects.update(leased_until=clock.database_now() - timedelta(seconds=1))
@@ -119,7 +119,7 @@ def test_a_worker_that_died_leaves_where_it_was(completions, small_steps):
     assert not dying._keep()  # should it wake up again
 
 
-def test_what_a_process_wrote_late_under_a_retired_key_is_found_by_a_later_pass(completions):
+def test_a_later_pass_finds_late_writes_under_a_retired_key(completions):
     stale = encryption.cipher_for(completions[0].organization_id)
     reencryption.start()
     assert finish() > 0
@@ -134,7 +134,7 @@ def test_what_a_process_wrote_late_under_a_retired_key_is_found_by_a_later_pass(
     assert Completion.objects.get(pk=late.pk).prompt == "written late"
 
 
-def test_a_value_that_cannot_be_read_keeps_its_key_and_stops_nothing(completions, caplog):
+def test_an_unreadable_value_keeps_its_key_and_does_not_stop_the_pass(completions, caplog):
     broken = Ciphertext(heads_of(completions[0]))
     Completion.objects.filter(pk=completions[1].pk).update(prompt=broken)
     reencryption.start(settles_after=NOW)
@@ -154,10 +154,10 @@ def heads_of(row):
     return bytes(Completion.objects.values_list("prompt", flat=True).get(pk=row.pk))
 
 
-def test_a_start_during_a_pass_begins_anew(completions, small_steps):
+def test_starting_during_a_pass_restarts_it(completions, small_steps):
     reencryption.start(settles_after=NOW)
-    one = reencryption._claim(reencryption.columns())
-    old = reencryption._Pass(one, reencryption.columns()[one.column], rotation.retired())
+    claim = reencryption._claim(reencryption.columns())
+    old = reencryption._Pass(claim, reencryption.columns()[claim.column], rotation.retired())
     reencryption.start(settles_after=NOW)
     assert not old._keep()
     assert finish() > 0
@@ -165,7 +165,7 @@ def test_a_start_during_a_pass_begins_anew(completions, small_steps):
     assert [row.prompt for row in Completion.objects.order_by("pk")] == [f"prompt {n}" for n in range(5)]
 
 
-def test_a_column_that_an_upgrade_brought_is_gone_through_as_well(completions):
+def test_a_column_added_by_an_upgrade_is_included(completions):
     reencryption.start(settles_after=NOW)
     Reencryption.objects.filter(pk="tasks.Completion.prompt").delete()
     finish()
@@ -176,7 +176,7 @@ def test_a_column_that_an_upgrade_brought_is_gone_through_as_well(completions):
     assert set(heads(Completion, "prompt").values()) <= in_use()
 
 
-def test_nothing_is_asked_of_the_tables_while_no_key_is_retired(completions, django_assert_num_queries):
+def test_without_retired_keys_no_table_is_read(completions, django_assert_num_queries):
     with django_assert_num_queries(1):
         assert reencryption.work() == 0
 
@@ -193,8 +193,8 @@ def test_a_change_between_reading_and_writing_is_not_overwritten(completions, mo
         return cipher_of(*about)
 
     Reencryption.objects.exclude(pk="tasks.Completion.prompt").delete()
-    one = reencryption._claim(reencryption.columns())
-    work = reencryption._Pass(one, encrypted(Completion, "prompt"), rotation.retired())
+    claim = reencryption._claim(reencryption.columns())
+    work = reencryption._Pass(claim, encrypted(Completion, "prompt"), rotation.retired())
     monkeypatch.setattr(encryption, "cipher_of", rival)
     work._rewrite([row.pk])
     assert work._row.rewritten == 0
@@ -213,9 +213,9 @@ def test_writers_lose_nothing_while_it_runs(small_steps):
         while not over.is_set():
             turn += 1
             for row in rows[::3]:
-                found = Completion.objects.get(pk=row.pk)
-                found.prompt = str(turn)
-                found.save(update_fields=["prompt"])
+                completion = Completion.objects.get(pk=row.pk)
+                completion.prompt = str(turn)
+                completion.save(update_fields=["prompt"])
         return turn
 
     def work():
@@ -235,24 +235,24 @@ def test_writers_lose_nothing_while_it_runs(small_steps):
 
 
 @pytest.mark.parametrize("options", [["--settle-minutes=0"], ["--settle-minutes=-1", "--nothing-serves"]])
-def test_no_key_is_dropped_under_those_who_still_write_with_it(completions, options):
+def test_no_key_is_dropped_while_processes_still_write_with_it(completions, options):
     with pytest.raises(CommandError, match="--settle-minutes"):
         call_command("reencrypt", "--start", *options)
     assert not DataKey.objects.exclude(retired_at=None).exists()
 
 
-def test_the_command_starts_and_shows_how_far_it_is(completions, capsys):
+def test_the_command_starts_a_pass_and_shows_its_progress(completions, capsys):
     call_command("reencrypt")
     assert "there is nothing to re-encrypt" in capsys.readouterr().out
     call_command("reencrypt", "--start", "--settle-minutes=0", "--nothing-serves", "--now", "--json")
     shown = json.loads(capsys.readouterr().out)
-    prompts = next(one for one in shown["columns"] if one["column"] == "tasks.Completion.prompt")
+    prompts = next(column for column in shown["columns"] if column["column"] == "tasks.Completion.prompt")
     assert (prompts["done"], prompts["total"], prompts["rewritten"], shown["retiredKeys"]) == (5, 5, 5, 0)
     call_command("reencrypt", "--start")
     assert "pass 1 from" in capsys.readouterr().out
 
 
-def test_a_ciphertext_is_good_for_its_own_column_and_row_alone():
+def test_a_ciphertext_decrypts_only_in_its_own_column_and_row():
     scope, mine, other = ids.new(), ids.new(), ids.new()
     cipher = encryption.cipher_for(scope)
     fields = reencryption.columns()
@@ -260,12 +260,15 @@ def test_a_ciphertext_is_good_for_its_own_column_and_row_alone():
     for name, field in fields.items():
         stored = field.envelope(cipher, mine, "text")
         assert field.decrypt(mine, stored) == "text", name
-        for elsewhere, row in [(field, other), *((one, mine) for one in fields.values() if one is not field)]:
+        for elsewhere, row in [
+            (field, other),
+            *((foreign, mine) for foreign in fields.values() if foreign is not field),
+        ]:
             with pytest.raises(encryption.Undecryptable):
                 elsewhere.decrypt(row, stored)
 
 
-def test_columns_of_every_app_are_there():
+def test_columns_of_every_app_are_included():
     assert {"scores.WorkflowRun.error_message", "graders.GraderCheck.detail", "webhooks.Delivery.log"} <= set(
         reencryption.columns()
     )

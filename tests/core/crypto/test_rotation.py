@@ -1,4 +1,4 @@
-"""Master keys change while everything serves: data keys are wrapped anew, and no text is touched."""
+"""Master keys change under load: data keys are wrapped again, and no text is touched."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -44,11 +44,11 @@ def test_after_a_rotation_the_old_master_key_is_not_needed(written, masters):
     assert rotation.rewrap().rewrapped == 4
     assert rotation.wrapped_by() == {"second": 4}
     masters(SECOND)
-    assert [encryption.decrypt(AT, row, one) for one in envelopes] == [TEXT] * 3
+    assert [encryption.decrypt(AT, row, envelope) for envelope in envelopes] == [TEXT] * 3
     assert encryption.content_digest(scopes[0], TEXT) == digest
 
 
-def test_a_process_with_the_old_order_of_keys_goes_on_reading_and_writing(written, masters):
+def test_a_process_with_the_old_key_order_still_reads_and_writes(written, masters):
     _, row, envelopes, _ = written
     masters(SECOND, FIRST)
     rotation.rewrap()
@@ -86,10 +86,10 @@ def test_two_rotations_at_once_leave_every_data_key_readable(masters):
     masters(SECOND, FIRST)
     assert sum(done.rewrapped for done in together(*[rotation.rewrap] * 3)) == 40
     masters(SECOND)
-    assert [encryption.decrypt(AT, row, one) for one in envelopes] == [TEXT] * 40
+    assert [encryption.decrypt(AT, row, envelope) for envelope in envelopes] == [TEXT] * 40
 
 
-def test_a_key_that_was_added_to_the_file_is_found_without_a_restart(written, masters, settings, tmp_path):
+def test_a_key_added_to_the_file_is_found_without_a_restart(written, masters, settings, tmp_path):
     settings.AUTOTUNE_ENCRYPTION_KEYS_PATH = tmp_path / "keys"
     settings.AUTOTUNE_ENCRYPTION_KEYS_PATH.write_text(f"{FIRST}\n")
     keyproviders._made.cache_clear()
@@ -104,7 +104,7 @@ def test_a_key_that_was_added_to_the_file_is_found_without_a_restart(written, ma
     keyproviders._made.cache_clear()
 
 
-def test_the_local_keys_refuse_what_is_not_theirs():
+def test_the_local_keys_refuse_other_names_contexts_and_altered_data():
     keys = LocalKeys(f"{FIRST},{SECOND}")
     wrapped = keys.wrap("first", b"k" * 32, b"context")
     assert keys.unwrap("first", wrapped, b"context") == b"k" * 32
@@ -146,20 +146,20 @@ def test_another_provider_wraps_and_unwraps(settings):
     assert bytes(DataKey.objects.get().wrapped).startswith(b"service:")
 
 
-def test_a_provider_that_is_not_there_is_named(settings):
+def test_a_missing_provider_is_named(settings):
     settings.AUTOTUNE_KEY_PROVIDER = "nowhere.Provider"
     with pytest.raises(ImproperlyConfigured, match=r"nowhere\.Provider"):
         keyproviders.provider()
 
 
-def test_the_command_rotates_and_says_when_the_old_key_may_go(written, masters, capsys):
+def test_the_command_rotates_and_reports_when_the_old_key_may_be_removed(written, masters, capsys):
     masters(SECOND, FIRST)
     call_command("rotate_keys", "--check")
     assert "Keep first" in capsys.readouterr().out
     call_command("rotate_keys")
-    said = capsys.readouterr().out
-    assert "4 data keys wrapped again under second." in said
-    assert "may be removed" in said
+    output = capsys.readouterr().out
+    assert "4 data keys wrapped again under second." in output
+    assert "may be removed" in output
     event = AuditEvent.objects.get(action="keys.rotated")
     assert (event.actor, event.object_id, event.objects_count) == ("rotate_keys", "second", 4)
 

@@ -9,11 +9,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 STORAGE = "select attstorage from pg_attribute where attrelid = %s::regclass and attname = %s"
 
 
-def test_every_encrypted_column_is_stored_as_it_is():
-    found = {}
+def test_every_encrypted_column_is_stored_uncompressed():
+    storage_by_column = {}
     for name, field in reencryption.columns().items():
         with connection.cursor() as cursor:
             cursor.execute(STORAGE, [field.model._meta.db_table, field.column])
-            found[name] = cursor.fetchone()[0]
-    assert len(found) > 10
-    assert {name for name, storage in found.items() if storage not in ("e", b"e")} == set()
+            storage_by_column[name] = cursor.fetchone()[0]
+    assert len(storage_by_column) > 10
+    assert {name for name, storage in storage_by_column.items() if storage not in ("e", b"e")} == set()

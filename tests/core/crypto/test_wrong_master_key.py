@@ -83,7 +83,7 @@ def test_c38_nothing_is_written_under_a_key_that_does_not_open_the_newest_data_k
     assert DataKey.objects.count() == 1
 
 
-def test_c38_of_two_hosts_with_different_keys_the_second_cannot_write(db, masters):
+def test_c38_a_second_host_with_another_key_cannot_write(db, masters):
     """The database is empty: there is no data key to compare with, until the first host has written."""
     assert keychecks.refusal() == ""
     encryption.cipher_for(ids.new())

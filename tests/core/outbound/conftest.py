@@ -29,9 +29,9 @@ def serve():
 
 @pytest.fixture
 def engine():
-    made = Engine(allow=parse_allow("127.0.0.1/32"))
-    yield made
-    made.close()
+    outbound_engine = Engine(allow=parse_allow("127.0.0.1/32"))
+    yield outbound_engine
+    outbound_engine.close()
 
 
 def ask(server, **changes):

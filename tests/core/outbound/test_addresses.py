@@ -65,7 +65,7 @@ def test_an_address_that_is_not_public_is_refused(address):
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001::200e"])
-def test_a_public_address_takes_https_alone(address):
+def test_a_public_address_allows_only_https(address):
     assert address_allowed(address, 443, scheme="https", allow=())
     assert address_allowed(address, 8443, scheme="https", allow=())
     assert not address_allowed(address, 443, scheme="http", allow=LOCAL)
@@ -118,7 +118,7 @@ def test_c20_the_refusal_of_an_address_that_nobody_can_allow_names_no_variable()
     assert "AUTOTUNE_" not in refused.value.message
 
 
-def test_what_is_no_address_is_refused():
+def test_an_invalid_address_is_refused():
     assert not address_allowed("localhost", 443, scheme="https", allow=())
 
 
@@ -137,7 +137,7 @@ def test_what_is_no_address_is_refused():
         ("https://[2606:4700:4700:0::1111]:8443", "https://[2606:4700:4700::1111]:8443"),
     ],
 )
-def test_a_good_url_comes_back_in_its_normal_form(url, normal):
+def test_a_valid_url_is_normalized(url, normal):
     assert check_url(url, allow=(), kind="grader") == normal
     assert check_url(normal, allow=(), kind="grader") == normal
 

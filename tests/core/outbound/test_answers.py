@@ -56,7 +56,7 @@ def reset(connection, request):
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n{}", "content_encoding_refused"),
     ],
 )  # fmt: skip
-def test_an_answer_beyond_the_rules_is_refused(serve, engine, answer, code):
+def test_an_invalid_or_oversized_response_is_refused(serve, engine, answer, code):
     error = failure(engine, ask(serve(answer), max_body=1 << 20, timeout_ms=2_000))
     assert error.code == code
     assert error.retryable is (code == "malformed_answer")
@@ -81,8 +81,8 @@ def test_an_answer_beyond_the_rules_is_refused(serve, engine, answer, code):
     ],
 )
 def test_c35_an_answer_that_can_be_read_in_two_ways_is_refused_and_its_connection_not_used_again(serve, engine, answer):
-    server = serve(lambda connection, request: connection.sendall(answer) if not server.asked.append(1) else None)
-    server.asked = []
+    server = serve(lambda connection, request: connection.sendall(answer) if not server.requests.append(1) else None)
+    server.requests = []
     error = failure(engine, ask(server, timeout_ms=2_000))
     assert (error.code, error.retryable) == ("malformed_answer", True)
     failure(engine, ask(server, timeout_ms=2_000))
@@ -90,7 +90,7 @@ def test_c35_an_answer_that_can_be_read_in_two_ways_is_refused_and_its_connectio
 
 
 @pytest.mark.parametrize("first", [OK, CHUNKED + b"2\r\n{}\r\n0\r\n\r\n"], ids=["length", "chunked"])
-def test_c35_a_second_answer_that_nobody_asked_for_is_never_read_as_the_next(serve, engine, first):
+def test_c35_an_unsolicited_second_response_is_never_read_as_the_next(serve, engine, first):
     smuggled = b"HTTP/1.1 201 Created\r\nContent-Length: 8\r\n\r\nsmuggled"
     server = serve(first + smuggled)
     responses = [engine.fetch(ask(server, timeout_ms=2_000)) for _ in range(3)]

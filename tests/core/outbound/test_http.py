@@ -24,7 +24,7 @@ def drip(data, server_stopped, pause=0.05):
     return answer
 
 
-def test_a_request_arrives_as_given_and_the_answer_comes_back_whole(serve, engine):
+def test_request_and_response_arrive_unchanged(serve, engine):
     server = serve(b"HTTP/1.1 200 OK\r\nX-A: 1\r\nX-A:  two \r\nContent-Length: 5\r\n\r\nhello")
     response = engine.fetch(ask(server, headers=[("X-Autotune-Attempt", "1")], body=b'{"a":"\x00\xff"}'))
     assert (response.status, response.body) == (200, b"hello")
@@ -76,7 +76,7 @@ def test_a_header_cannot_break_the_framing(serve, engine, header):
     assert failure(engine, ask(serve(OK), headers=[header])).code == "invalid_request"
 
 
-def test_a_server_that_says_nothing_is_a_timeout(serve, engine):
+def test_a_silent_server_is_a_timeout(serve, engine):
     server = serve(lambda connection, request: None)
     error = failure(engine, ask(server))
     assert (error.code, error.retryable) == ("timeout", True)
@@ -85,7 +85,7 @@ def test_a_server_that_says_nothing_is_a_timeout(serve, engine):
 
 
 @pytest.mark.parametrize("part", ["status line", "headers", "body"])
-def test_dripping_octets_do_not_extend_the_time(serve, engine, part):
+def test_a_slow_trickle_does_not_extend_the_timeout(serve, engine, part):
     ahead = {
         "status line": b"",
         "headers": b"HTTP/1.1 200 OK\r\n",
@@ -117,14 +117,14 @@ def test_a_name_that_does_not_resolve_may_be_tried_again(engine):
     assert error.retryable
 
 
-def test_connections_are_used_again(serve, engine):
+def test_connections_are_reused(serve, engine):
     server = serve(OK)
     for _ in range(5):
         engine.fetch(ask(server))
     assert (server.connections, len(server.requests)) == (1, 5)
 
 
-def test_a_server_that_closes_after_each_answer_is_no_trouble(serve, engine):
+def test_a_server_may_close_after_each_response(serve, engine):
     server = serve(lambda connection, request: connection.sendall(OK) or "close")
     assert [engine.fetch(ask(server)).status for _ in range(5)] == [200] * 5
     assert server.connections == 5
@@ -148,7 +148,7 @@ def test_many_exchanges_run_at_once_and_each_keeps_its_own_answer(serve, engine)
     assert {tag: int(result.body) for tag, result in got.items()} == {number: number for number in range(64)}
 
 
-def test_a_slow_exchange_holds_nobody_back(serve, engine):
+def test_a_slow_exchange_does_not_delay_others(serve, engine):
     slow, quick = serve(lambda connection, request: None), serve(OK)
     engine.submit(ask(slow), "slow")
     assert engine.fetch(ask(quick)).status == 200
@@ -159,7 +159,7 @@ def test_a_slow_exchange_holds_nobody_back(serve, engine):
     assert engine.poll(0.0) == []
 
 
-def test_poll_gives_up_at_its_own_time(serve, engine):
+def test_poll_returns_at_its_own_timeout(serve, engine):
     engine.submit(ask(serve(lambda connection, request: None), timeout_ms=5_000), 1)
     started = time.monotonic()
     assert engine.poll(0.1) == []
@@ -167,7 +167,7 @@ def test_poll_gives_up_at_its_own_time(serve, engine):
     assert engine.in_flight == 1
 
 
-def test_a_caller_that_gives_up_leaves_nothing_behind(serve, engine):
+def test_a_caller_that_stops_waiting_leaves_no_handle(serve, engine):
     engine.submit(ask(serve(lambda connection, request: None), timeout_ms=5_000), "dropped")
     engine.submit(OutboundRequest("GET", ""), "refused at once")
     engine.abandon()

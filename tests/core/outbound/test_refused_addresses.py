@@ -9,7 +9,7 @@ from tests.core.outbound.conftest import OK, TIMEOUT_MS, ask, failure
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0"])
-def test_a_host_that_leads_inside_is_refused_before_a_packet_leaves(serve, host):
+def test_a_host_that_resolves_to_a_private_address_is_refused_before_connecting(serve, host):
     server = serve(OK)
     for allow in ("", "127.0.0.1/32:1", "10.0.0.0/8"):
         engine = Engine(allow=parse_allow(allow))
@@ -56,7 +56,7 @@ def test_c20_each_kind_of_call_has_an_allowance_and_connections_of_its_own(serve
     assert server.connections == 1
 
 
-def test_c37_the_refusal_does_not_tell_where_a_name_leads(serve, caplog):
+def test_c37_the_refusal_does_not_reveal_the_resolved_address(serve, caplog):
     server = serve(OK)
     engine = Engine(allow=())
     error = failure(engine, OutboundRequest("GET", f"https://localhost:{server.port}/", timeout_ms=2_000))

@@ -49,7 +49,7 @@ def test_a_self_signed_certificate_is_refused_before_the_request(tls):
 @pytest.mark.parametrize(
     "options", [{"addresses": (), "names": ("other.example",)}, {"days": (-3, -1)}], ids=["wrong name", "expired"]
 )
-def test_a_certificate_that_does_not_hold_is_refused(tls, tmp_path, options):
+def test_an_invalid_certificate_is_refused(tls, tmp_path, options):
     engine, server, _ = tls(Certificate(tmp_path, **options))
     assert failure(engine, ask_tls(server)).code == "tls_failed"
     assert server.requests == []
@@ -77,7 +77,7 @@ def test_a_pin_is_checked_beside_the_certificate(tls):
     assert len(server.requests) == 2
 
 
-def test_a_connection_is_used_again_under_the_same_pins_alone(tls):
+def test_a_connection_is_reused_only_under_the_same_pins(tls):
     engine, server, certificate = tls()
     wrong = "sha256//" + base64.b64encode(bytes(32)).decode()
     assert [engine.fetch(ask_tls(server, pins=(certificate.pin,))).status for _ in range(3)] == [200] * 3

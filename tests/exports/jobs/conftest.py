@@ -69,7 +69,7 @@ def ask(api):
 
 @pytest.fixture
 def run(django_capture_on_commit_callbacks):
-    """`run()`: run what is due, as a worker does. `run(export)`: and give its row as it stands then."""
+    """`run()`: run due exports, as a worker does. `run(export)`: and return its current row."""
 
     def work(export=None):
         with django_capture_on_commit_callbacks(execute=True):

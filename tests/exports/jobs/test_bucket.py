@@ -68,7 +68,7 @@ def objects(service, settings):
     client.create_bucket(Bucket="exports")
 
     def names():
-        return sorted(one["Key"] for one in client.list_objects_v2(Bucket="exports").get("Contents", []))
+        return sorted(entry["Key"] for entry in client.list_objects_v2(Bucket="exports").get("Contents", []))
 
     names.read = lambda name: client.get_object(Bucket="exports", Key=name)["Body"].read()
     yield names
@@ -78,7 +78,7 @@ def objects(service, settings):
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_job_is_stored_read_in_ranges_and_deleted(api, scored, ask, run, objects, django_capture_on_commit_callbacks):
-    made = scored(5)
+    completions = scored(5)
     export = run(ask())
     assert export.status == "completed"
     stored = ExportFile.objects.filter(export=export).values_list("stored_as", flat=True)
@@ -87,7 +87,9 @@ def test_a_job_is_stored_read_in_ranges_and_deleted(api, scored, ask, run, objec
     assert not any(b"completion_id" in objects.read(name) for name in objects())
 
     whole = octets(download(api, export))
-    assert [row["metadata"]["completion_id"] for row in rows(whole)] == [public("comp", one) for one in made]
+    assert [row["metadata"]["completion_id"] for row in rows(whole)] == [
+        public("comp", completion) for completion in completions
+    ]
     assert octets(download(api, export, range="bytes=400-900")) == whole[400:901]
 
     with django_capture_on_commit_callbacks(execute=True):
@@ -96,7 +98,7 @@ def test_a_job_is_stored_read_in_ranges_and_deleted(api, scored, ask, run, objec
     assert objects() == []
 
 
-def test_a_part_of_a_large_object_is_read_by_itself(objects, monkeypatch):
+def test_a_range_of_a_large_object_is_read_separately(objects, monkeypatch):
     """What is read from the service is the range, and not the object."""
     plain, file_id, export_id = os.urandom(12 * 2**20), ids.new(), ids.new()
     stored = storing.store(export_id, file_id, bytes(32), [plain[:1000], plain[1000:]])
@@ -113,7 +115,7 @@ def test_a_part_of_a_large_object_is_read_by_itself(objects, monkeypatch):
     assert b"".join(storing.read(stored.name, file_id, bytes(32), len(plain), 0, len(plain))) == plain
 
 
-def test_what_nobody_owns_is_cleaned_up(scored, ask, run, objects):
+def test_orphaned_objects_are_deleted(scored, ask, run, objects):
     scored(1)
     done = run(ask())
     storing.store(done.pk, ids.new(), bytes(32), [b"of a worker that died"])
@@ -122,7 +124,7 @@ def test_what_nobody_owns_is_cleaned_up(scored, ask, run, objects):
     assert len(objects()) == 2
 
 
-def test_an_object_that_is_gone_and_a_service_that_is_away(api, scored, ask, run, objects, settings):
+def test_a_missing_object_and_an_unavailable_service_are_reported(api, scored, ask, run, objects, settings):
     scored(1)
     export = run(ask())
     name = ExportFile.objects.get(export=export, kind="data").stored_as

@@ -40,7 +40,7 @@ def test_cancelling_twice_and_too_late(api, ask, run):
     assert (answer.status_code, answer.json()["code"]) == (409, "export_over")
 
 
-def test_cancelling_in_the_admin_passes_by_what_ended_meanwhile(ask, run, admin_client, monkeypatch):
+def test_cancelling_in_the_admin_skips_exports_that_ended_in_between(ask, run, admin_client, monkeypatch):
     over, open_ = ask(), ask()
     real = ending.cancel
 

@@ -14,7 +14,7 @@ from tests.exports.jobs.conftest import download, files_in, octets
 pytestmark = pytest.mark.django_db
 
 
-def test_expired_files_go(api, scored, ask, run, storage, settings, django_capture_on_commit_callbacks):
+def test_expired_files_are_deleted(api, scored, ask, run, storage, settings, django_capture_on_commit_callbacks):
     scored(1)
     export, kept = run(ask()), run(ask())
     assert export.expires_at - export.completed_at == timedelta(days=settings.EXPORT_DAYS)
@@ -28,7 +28,7 @@ def test_expired_files_go(api, scored, ask, run, storage, settings, django_captu
     assert octets(download(api, kept))
 
 
-def test_what_nobody_owns_is_cleaned_up(api, scored, ask, run, storage):
+def test_orphaned_files_are_deleted(api, scored, ask, run, storage):
     scored(1)
     done = run(ask())
     stray = storing.store(done.pk, ids.new(), bytes(32), [b"of a worker that died"])

@@ -1,4 +1,4 @@
-"""Downloads: whole, in part, unchanged, by a link; and what is told where there is no file."""
+"""Downloads: complete, by range, unchanged, by a link; and the response when there is no file."""
 
 import hashlib
 from datetime import timedelta
@@ -65,31 +65,31 @@ def test_a_range_over_parts(api, scored, ask, run):
         assert octets(answer) == text[first : last + 1]
 
 
-def test_a_range_behind_the_end(api, export, whole):
+def test_a_range_past_the_end(api, export, whole):
     answer = download(api, export, range=f"bytes={len(whole)}-")
     assert (answer.status_code, answer.json()["code"]) == (416, "range_not_satisfiable")
     assert answer["Content-Range"] == f"bytes */{len(whole)}"
 
 
-def test_a_range_of_another_file_gives_the_whole_one(api, export, whole):
+def test_a_range_of_another_file_version_returns_the_whole_file(api, export, whole):
     answer = download(api, export, range="bytes=5-9", if_range='"another"')
     assert answer.status_code == 200
     assert octets(answer) == whole
 
 
-def test_what_the_caller_has_is_not_sent_again(api, export):
+def test_a_file_that_the_caller_has_is_not_sent_again(api, export):
     tag = download(api, export)["ETag"]
     answer = download(api, export, if_none_match=tag, range="bytes=0-4")
     assert (answer.status_code, answer.content, answer["ETag"]) == (304, b"", tag)
 
 
-def test_head_tells_the_size_and_sends_nothing(api, export, whole):
+def test_head_reports_the_size_without_a_body(api, export, whole):
     answer = api.call("HEAD", f"/exports/{export.public_id}/download", range="bytes=0-4")
     assert (answer.status_code, answer["Content-Length"]) == (200, str(len(whole)))
     assert answer.content == b""
 
 
-def test_a_file_that_is_not_there(api, export):
+def test_a_missing_file(api, export):
     for name in ("part-00001.jsonl", "..", "../../etc/passwd", "records.jsonl%00", "a" * 101):
         answer = download(api, export, f"?file={name}")
         assert answer.status_code in (400, 404), name
@@ -113,7 +113,7 @@ def test_before_its_end_and_after_it(api, export, ask):
     assert download(api, export).json()["code"] == "export_expired"
 
 
-def test_a_damaged_file_is_an_error_before_the_first_octet(api, export, storage, caplog):
+def test_a_damaged_file_is_an_error_before_the_first_byte(api, export, storage, caplog):
     largest = max(files_in(storage), key=lambda path: path.stat().st_size)
     content = bytearray(largest.read_bytes())
     content[100] ^= 1
@@ -125,7 +125,7 @@ def test_a_damaged_file_is_an_error_before_the_first_octet(api, export, storage,
     assert download(api, export).status_code == 503
 
 
-def test_a_download_that_breaks_off_is_no_whole_file(api, export, storage):
+def test_an_interrupted_download_does_not_look_complete(api, export, storage):
     largest = max(files_in(storage), key=lambda path: path.stat().st_size)
     content = bytearray(largest.read_bytes())
     content[-1] ^= 1
@@ -167,7 +167,7 @@ def follow(url, **headers):
     return Api().get(url.partition("/api/v1")[2], **headers)
 
 
-def test_a_link_needs_no_key_and_understands_ranges(api, export, whole):
+def test_a_link_needs_no_key_and_supports_ranges(api, export, whole):
     url, _ = link(api, export)
     assert octets(follow(url)) == whole
     part = follow(url, range="bytes=2-5")
@@ -176,7 +176,7 @@ def test_a_link_needs_no_key_and_understands_ranges(api, export, whole):
     assert b"totalRecords" in octets(follow(url))
 
 
-def test_a_link_is_good_for_its_time(api, export, monkeypatch):
+def test_a_link_is_valid_until_its_expiry(api, export, monkeypatch):
     url, _ = link(api, export, expiresInS=60)
     assert octets(follow(url))
     later = timezone.now() + timedelta(seconds=62)
@@ -185,7 +185,7 @@ def test_a_link_is_good_for_its_time(api, export, monkeypatch):
     assert (gone.status_code, gone.json()["code"]) == (410, "link_expired")
 
 
-def test_a_link_is_not_good_for_longer_than_the_file_is_there(api, export):
+def test_a_link_expires_no_later_than_its_file(api, export):
     until = timezone.now() + timedelta(seconds=100)
     Export.objects.filter(pk=export.pk).update(expires_at=until)
     _, answer = link(api, export, expiresInS=3600)
@@ -193,7 +193,7 @@ def test_a_link_is_not_good_for_longer_than_the_file_is_there(api, export):
 
 
 @pytest.mark.parametrize("seconds", [0, 59, 604801, "60", 60.5])
-def test_the_time_of_a_link_has_bounds(api, export, seconds):
+def test_the_lifetime_of_a_link_is_bounded(api, export, seconds):
     assert api.post(f"/exports/{export.public_id}/links", {"expiresInS": seconds}).status_code == 400
 
 
@@ -211,7 +211,7 @@ def test_a_link_ends_with_the_key_that_made_it(api, export):
     assert follow(url).status_code == 403
 
 
-def test_a_link_that_was_altered_is_none(api, export):
+def test_an_altered_link_is_refused(api, export):
     url, _ = link(api, export)
     head, _, tail = url.rpartition(".")
     flipped = "B" if head[-1] == "A" else "A"
@@ -225,13 +225,13 @@ def test_a_link_that_was_altered_is_none(api, export):
         assert follow(bad).status_code == 404, bad
 
 
-def test_a_link_to_what_is_not_there_is_not_made(api, export, ask):
+def test_a_link_to_a_missing_file_is_not_created(api, export, ask):
     answer = api.post(f"/exports/{export.public_id}/links", {"file": "none"})
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/file")
     assert api.post(f"/exports/{ask().public_id}/links").json()["code"] == "export_unfinished"
 
 
-def test_the_trail_tells_of_a_link_whose_it_is_and_never_its_token(api, export):
+def test_the_audit_log_names_the_owner_of_a_link_and_never_its_token(api, export):
     url, _ = link(api, export)
     octets(follow(url))
     event = AuditEvent.objects.order_by("at").last()
@@ -242,7 +242,7 @@ def test_the_trail_tells_of_a_link_whose_it_is_and_never_its_token(api, export):
     )
     assert event.actor == api.user.email
     token = url.rpartition("/")[2]
-    assert not any(token in str(vars(one)) for one in AuditEvent.objects.all())
+    assert not any(token in str(vars(row)) for row in AuditEvent.objects.all())
 
 
 def test_log_lines_show_no_token(api, export):

@@ -17,7 +17,7 @@ from tests.support.damaging import damage_rows
 pytestmark = pytest.mark.django_db
 
 
-def test_what_does_not_exist_any_more_fails_with_its_reason(api, task, ask, run):
+def test_an_export_of_a_deleted_object_fails_with_the_reason(api, task, ask, run):
     export = ask(taskId=public("task", task))
     Export.objects.filter(pk=export.pk).update(query={"taskId": ids.encode("task", ids.new())})
     run(export)
@@ -33,7 +33,7 @@ def test_a_query_of_an_earlier_release_fails_with_its_reason(ask, run):
     assert (export.status, export.error_code) == ("failed", "unknown_field")
 
 
-def test_errors_of_our_own_are_tried_again_and_then_told(ask, run, scored, monkeypatch, caplog):
+def test_internal_errors_are_retried_and_then_reported(ask, run, scored, monkeypatch, caplog):
     scored(1)
     export = ask()
 
@@ -67,7 +67,7 @@ def test_a_damaged_file_key_fails_the_export_at_once(ask, run, scored):
     assert (run(export).status, export.error_code) == ("failed", "unreadable_text")
 
 
-def test_an_export_that_kills_its_workers_ends(ask, run):
+def test_an_export_that_kills_its_workers_fails(ask, run):
     export = ask()
     for _ in range(running.MOST_FAILURES):
         claim()
@@ -76,7 +76,7 @@ def test_an_export_that_kills_its_workers_ends(ask, run):
     assert (export.status, export.error_code) == ("failed", "worker_lost")
 
 
-def test_a_storage_that_is_away_is_waited_for(api, scored, ask, run, storage, settings):
+def test_an_export_waits_for_an_unavailable_storage(api, scored, ask, run, storage, settings):
     scored(1)
     export = ask()
     storage.parent.mkdir(exist_ok=True)
@@ -89,9 +89,9 @@ def test_a_storage_that_is_away_is_waited_for(api, scored, ask, run, storage, se
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_database_that_goes_away_costs_no_failure_and_no_file(api, scored, ask, run, storage, monkeypatch):
+def test_a_database_outage_causes_no_failure_and_loses_no_file(api, scored, ask, run, storage, monkeypatch):
     """Also where the commit went well, and only its answer was lost."""
-    made = scored(5)
+    completions = scored(5)
     export = ask()
     real = parts.commit
 
@@ -106,4 +106,4 @@ def test_a_database_that_goes_away_costs_no_failure_and_no_file(api, scored, ask
     lease_runs_out(export)
     run(export)
     assert (export.status, export.rows) == ("completed", 5)
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]

@@ -20,8 +20,8 @@ def shown(api, export):
     return api.get(f"/exports/{export.public_id}").json()["export"]
 
 
-def test_a_job_is_answered_at_once_and_then_made(api, task, scored, ask, run, storage):
-    made = scored(5)
+def test_a_job_is_accepted_at_once_and_then_written(api, task, scored, ask, run, storage):
+    completions = scored(5)
     export = ask(taskId=public("task", task))
     first = shown(api, export)
     assert (first["status"], first["progress"], first["files"], first["sha256"]) == ("pending", 0, None, None)
@@ -33,7 +33,9 @@ def test_a_job_is_answered_at_once_and_then_made(api, task, scored, ask, run, st
     names = [(file["kind"], file["name"], file["rows"]) for file in last["files"]]
     assert names == [("data", "records.jsonl", 5), ("metadata", "metadata.json", 0)]
     content = octets(download(api, export))
-    assert [row["metadata"]["completion_id"] for row in rows(content)] == [public("comp", one) for one in made]
+    assert [row["metadata"]["completion_id"] for row in rows(content)] == [
+        public("comp", completion) for completion in completions
+    ]
     assert [row["prompt"] for row in rows(content)] == [f"p{n} é" for n in range(5)]
     assert last["sha256"] == last["files"][0]["sha256"] == hashlib.sha256(content).hexdigest()
     assert last["bytes"] == len(content)
@@ -45,12 +47,12 @@ def test_a_job_is_answered_at_once_and_then_made(api, task, scored, ask, run, st
     assert sidecar == last["metadata"]
 
 
-def test_what_is_stored_can_be_read_by_nobody_who_has_the_disk(scored, ask, run, storage):
+def test_stored_files_are_encrypted_and_private(scored, ask, run, storage):
     scored(3)
     run(ask())
-    found = files_in(storage)
-    assert len(found) == 2
-    for path in found:
+    paths = files_in(storage)
+    assert len(paths) == 2
+    for path in paths:
         octets_there = path.read_bytes()
         assert b"completion_id" not in octets_there
         assert b"totalRecords" not in octets_there
@@ -61,7 +63,7 @@ def test_what_is_stored_can_be_read_by_nobody_who_has_the_disk(scored, ask, run,
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("compression", [None, "gzip"])
 def test_a_large_set_is_written_in_parts_with_a_manifest(api, scored, ask, run, compression):
-    made = scored(5)
+    completions = scored(5)
     export = run(ask(**({"compression": compression} if compression else {})))
     files = shown(api, export)["files"]
     ending = "jsonl.gz" if compression else "jsonl"
@@ -85,7 +87,7 @@ def test_a_large_set_is_written_in_parts_with_a_manifest(api, scored, ask, run, 
     whole = octets(download(api, export))
     assert whole == apart
     ids_found = [row["metadata"]["completion_id"] for row in rows(whole, compression)]
-    assert ids_found == [public("comp", one) for one in made]
+    assert ids_found == [public("comp", completion) for completion in completions]
     assert shown(api, export)["metadata"]["scoreDistribution"]["max"] == 0.4
 
 
@@ -104,11 +106,11 @@ def test_parts_of_parquet_are_files_of_their_own(api, scored, ask, run):
     answer = download(api, export)
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["code"] == "file_needed"
-    found = []
+    records = []
     for number in range(2):
         part = octets(download(api, export, f"?file=part-{number:05d}.parquet"))
-        found += pyarrow.parquet.read_table(io.BytesIO(part)).to_pylist()
-    assert [row["response"] for row in found] == ["r0", "r1", "r2"]
+        records += pyarrow.parquet.read_table(io.BytesIO(part)).to_pylist()
+    assert [row["response"] for row in records] == ["r0", "r1", "r2"]
 
 
 def test_json_is_one_file_however_small_the_parts(api, scored, ask, run, settings, monkeypatch):
@@ -119,7 +121,7 @@ def test_json_is_one_file_however_small_the_parts(api, scored, ask, run, setting
     assert len(content["records"]) == content["metadata"]["totalRecords"] == 3
 
 
-def test_more_than_json_holds_fails_and_says_what_to_do(api, scored, ask, run, monkeypatch):
+def test_too_many_rows_for_json_fail_with_advice(api, scored, ask, run, monkeypatch):
     monkeypatch.setattr("exports.formats.json.MAX_RECORDS", 2)
     scored(3)
     export = run(ask(format="json"))
@@ -129,11 +131,11 @@ def test_more_than_json_holds_fails_and_says_what_to_do(api, scored, ask, run, m
 
 
 @pytest.mark.parametrize("member", ["dimensions", "dimensionColumns"])
-def test_more_dimensions_than_a_row_can_bear_are_found_by_the_job(api, task, ask, run, monkeypatch, member):
+def test_the_job_refuses_too_many_dimensions(api, task, ask, run, monkeypatch, member):
     """Who asks does not wait until all scores were looked at."""
     monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
-    told = [{"name": name, "value": 1, "weight": 1} for name in ("a", "b")]
-    ScoreFactory(run__completion__task=task, dimensions=told)
+    dimensions = [{"name": name, "value": 1, "weight": 1} for name in ("a", "b")]
+    ScoreFactory(run__completion__task=task, dimensions=dimensions)
     export = run(ask(**{member: True}))
     error = shown(api, export)["error"]
     assert (export.status, error["code"]) == ("failed", "out_of_range")
@@ -144,9 +146,9 @@ def test_more_dimensions_than_a_row_can_bear_are_found_by_the_job(api, task, ask
 @pytest.mark.parametrize("format", ["jsonl", "parquet", "tfrecord", "json"])
 def test_an_empty_selection_is_an_empty_file(api, ask, run, format):
     export = run(ask(format=format))
-    found = shown(api, export)
-    assert (found["status"], found["rows"], len(found["files"])) == ("completed", 0, 2)
-    assert found["metadata"]["scoreDistribution"] is None
+    job = shown(api, export)
+    assert (job["status"], job["rows"], len(job["files"])) == ("completed", 0, 2)
+    assert job["metadata"]["scoreDistribution"] is None
     content = octets(download(api, export))
     if format == "parquet":
         assert pyarrow.parquet.read_table(io.BytesIO(content)).num_rows == 0
@@ -156,7 +158,7 @@ def test_an_empty_selection_is_an_empty_file(api, ask, run, format):
         assert content == b""
 
 
-def test_errors_of_the_query_are_told_before_anything_is_made(api, task):
+def test_query_errors_are_reported_before_anything_is_stored(api, task):
     for body, pointer, code in (
         ({"format": "csv"}, "/format", "invalid_choice"),
         ({"layout": "records", "threshold": 0.5}, "/threshold", "does_not_fit"),
@@ -170,7 +172,7 @@ def test_errors_of_the_query_are_told_before_anything_is_made(api, task):
     ):
         answer = api.post("/exports", body)
         assert answer.status_code == (404 if code == "not_found" else 400), body
-        assert [(one["pointer"], one["code"]) for one in answer.json()["errors"]] == [(pointer, code)], body
+        assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [(pointer, code)], body
         assert "?" not in answer.json()["detail"]
     assert Export.objects.count() == 0
 
@@ -183,7 +185,7 @@ def test_the_same_request_with_its_key_is_one_export(api, scored):
     assert Export.objects.count() == 1
 
 
-def test_an_organization_may_have_so_many_that_are_not_over(api, api_for, ask, settings):
+def test_an_organization_has_a_limit_of_unfinished_exports(api, api_for, ask, settings):
     settings.EXPORTS_WAITING = 2
     ask()
     cancelled = ask()
@@ -198,11 +200,11 @@ def test_lists_have_the_newest_first_and_can_be_filtered(api, api_for, ask, run)
     done = run(ask())
     waiting = ask()
     api_for(role="training_operator").post("/exports", {})
-    found = api.get("/exports").json()["exports"]
-    assert [one["id"] for one in found] == [waiting.public_id, done.public_id]
-    assert [one["files"] for one in found] == [None, None]
-    found = api.get("/exports?status=completed").json()["exports"]
-    assert [one["id"] for one in found] == [done.public_id]
+    exports = api.get("/exports").json()["exports"]
+    assert [export["id"] for export in exports] == [waiting.public_id, done.public_id]
+    assert [export["files"] for export in exports] == [None, None]
+    exports = api.get("/exports?status=completed").json()["exports"]
+    assert [export["id"] for export in exports] == [done.public_id]
 
 
 def test_a_list_costs_few_queries(api, ask, django_assert_max_num_queries):
@@ -212,7 +214,7 @@ def test_a_list_costs_few_queries(api, ask, django_assert_max_num_queries):
         assert len(api.get("/exports").json()["exports"]) == 8
 
 
-def test_those_who_listen_are_told_when_it_is_over(api, scored, ask, run, django_capture_on_commit_callbacks):
+def test_webhooks_report_the_end_of_an_export(api, scored, ask, run, django_capture_on_commit_callbacks):
     WebhookFactory(organization=api.organization, events=["export.completed"])
     WebhookFactory(organization=OrganizationFactory(), events=["export.completed"])
     scored(2)
@@ -227,15 +229,15 @@ def test_those_who_listen_are_told_when_it_is_over(api, scored, ask, run, django
     }
 
 
-def test_the_layouts_filters_hold(api, task, scored, ask, run):
+def test_the_filters_of_the_layout_apply(api, task, scored, ask, run):
     scored(4)
     other = TaskFactory(organization=api.organization)
     ScoreFactory(run__completion__task=other, value=0.3)
     ScoreFactory(value=0.3)  # another organization's
     content = octets(download(api, run(ask(taskId=public("task", task), minReward=0.2, naming="camel"))))
-    found = rows(content)
-    assert [row["score"] for row in found] == [0.2, 0.3]
-    assert all("taskId" in row["metadata"] for row in found)
+    records = rows(content)
+    assert [row["score"] for row in records] == [0.2, 0.3]
+    assert all("taskId" in row["metadata"] for row in records)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -249,7 +251,7 @@ def test_the_layouts_filters_hold(api, task, scored, ask, run):
         {"layout": "verl"},
     ],
 )
-def test_the_parts_of_each_layout_are_the_octets_of_the_stream(api, task, ask, run, query, settings):
+def test_the_parts_of_each_layout_equal_the_streamed_export(api, task, ask, run, query, settings):
     settings.EXPORT_PART_ROWS = 1
     for prompt in range(3):
         for n in range(3):
@@ -263,5 +265,5 @@ def test_the_parts_of_each_layout_are_the_octets_of_the_stream(api, task, ask, r
         "preferences",
         "verl",
     )
-    asked = "&".join(f"{name}={str(value).lower()}" for name, value in query.items())
-    assert octets(download(api, export)) == octets(api.get(f"/scores/export?{asked}"))
+    query_string = "&".join(f"{name}={str(value).lower()}" for name, value in query.items())
+    assert octets(download(api, export)) == octets(api.get(f"/scores/export?{query_string}"))

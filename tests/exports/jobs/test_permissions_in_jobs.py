@@ -12,7 +12,7 @@ from tests.exports.jobs.conftest import download, octets
 pytestmark = pytest.mark.django_db
 
 
-def test_whoever_lost_the_right_meanwhile_gets_nothing(api, scored, ask, run):
+def test_an_owner_who_lost_the_right_gets_no_export(api, scored, ask, run):
     scored(1)
     left, demoted, revoked = ask(), ask(), ask()
     person = Membership.objects.get(user=api.user)
@@ -33,7 +33,7 @@ def test_whoever_lost_the_right_meanwhile_gets_nothing(api, scored, ask, run):
     assert {row.file_key for row in Export.objects.all()} == {None}
 
 
-def test_a_key_that_reads_less_than_its_person_does_no_more_in_a_job(api_for, task, api, run, ask):
+def test_a_job_has_the_limits_of_the_key_that_started_it(api_for, task, api, run, ask):
     """Both at the time it is asked for and when the key is gone."""
     role = Role.objects.create(
         name="own",
@@ -47,7 +47,7 @@ def test_a_key_that_reads_less_than_its_person_does_no_more_in_a_job(api_for, ta
     assert run(export).error_code == "forbidden"  # the person reads more widely than the key did
 
 
-def test_whoever_reads_less_widely_does_not_see_it(api_for, api, ask, run, operating):
+def test_readers_with_a_narrower_scope_do_not_see_it(api_for, api, ask, run, operating):
     admin = api_for(organization=operating, role="admin")
     colleague = api_for(organization=operating, role="training_operator")
     wide = run(ask(by=admin))
@@ -77,7 +77,7 @@ def test_dimensions_are_for_those_who_read_reasoning(api_for, api, scored, ask, 
     narrow = api_for(organization=api.organization, role=role)
     for method, path in (("GET", ""), ("GET", "/download"), ("POST", "/links"), ("POST", "/cancel")):
         assert narrow.call(method, f"/exports/{telling.public_id}{path}").status_code == 404, path
-    assert [one["id"] for one in narrow.get("/exports").json()["exports"]] == [plain.public_id]
+    assert [export["id"] for export in narrow.get("/exports").json()["exports"]] == [plain.public_id]
     assert octets(download(narrow, plain))
     assert octets(download(api_for(organization=api.organization, role="training_operator"), telling))
     mine = run(ask(by=narrow, **{member: True}))

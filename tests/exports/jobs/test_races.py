@@ -27,8 +27,8 @@ def in_thread(work):
     return thread
 
 
-def test_of_many_workers_each_export_has_one(ask):
-    made = [ask() for _ in range(2)]
+def test_each_export_is_claimed_by_one_worker(ask):
+    exports = [ask() for _ in range(2)]
     taken, begin = [], threading.Barrier(8)
 
     def take():
@@ -38,13 +38,13 @@ def test_of_many_workers_each_export_has_one(ask):
 
     for thread in [in_thread(take) for _ in range(8)]:
         thread.join()
-    assert sorted(export.pk for export in taken) == sorted(export.pk for export in made)
+    assert sorted(export.pk for export in taken) == sorted(export.pk for export in exports)
     assert [export.attempt for export in taken] == [1, 1]
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_many_workers_make_one_file_of_each_export(api, scored, ask, monkeypatch):
-    made = scored(5)
+    completions = scored(5)
     exports = [ask(), ask()]
 
     def work():
@@ -56,21 +56,21 @@ def test_many_workers_make_one_file_of_each_export(api, scored, ask, monkeypatch
     for export in exports:
         export.refresh_from_db()
         assert (export.status, export.attempt) == ("completed", 1)
-        found = [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
-        assert found == [public("comp", one) for one in made]
+        completion_ids = [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
+        assert completion_ids == [public("comp", completion) for completion in completions]
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_an_erasure_that_is_not_committed_holds_back_the_part(api, scored, ask, monkeypatch):
+def test_a_part_waits_for_an_uncommitted_erasure(api, scored, ask, monkeypatch):
     """The part was read before the erasure began, and would be committed before it ends."""
-    made = scored(4)
+    completions = scored(4)
     export = ask()
     erased, may_end, turns = threading.Event(), threading.Event(), []
     real = parts.commit
 
     def erase():
         with transaction.atomic():
-            erasing.erase([made[1].pk], end_unfinished=True)
+            erasing.erase([completions[1].pk], end_unfinished=True)
             erased.set()
             may_end.wait(20)
 
@@ -86,21 +86,21 @@ def test_an_erasure_that_is_not_committed_holds_back_the_part(api, scored, ask, 
     turns[0].join()
     export.refresh_from_db()
     assert export.status == "completed"
-    found = [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
-    assert found == [public("comp", one) for one in made if one != made[1]]
+    completion_ids = [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
+    assert completion_ids == [public("comp", completion) for completion in completions if completion != completions[1]]
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_that_is_being_committed_is_waited_for_by_the_erasure(scored, ask, monkeypatch):
+def test_an_erasure_waits_for_a_part_that_is_being_committed(scored, ask, monkeypatch):
     """The erasure then finds the part, and withdraws the export."""
-    made = scored(4)
+    completions = scored(4)
     export = ask()
     real, threads = parts.noted, []
 
     def within_the_commit(facts):
         """Called inside the part's transaction, which holds the export's row."""
         if not threads:
-            threads.append(in_thread(lambda: erasing.erase([made[0].pk], end_unfinished=True)))
+            threads.append(in_thread(lambda: erasing.erase([completions[0].pk], end_unfinished=True)))
             until(_somebody_waits)
         return real(facts)
 

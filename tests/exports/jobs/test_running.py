@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Died(BaseException):
-    """A process that ends where it stands: nothing of ours catches it."""
+    """A process that ends at this point: no handler catches it."""
 
 
 def dies_in(monkeypatch, place, name, *, times=1, after=0):
@@ -30,7 +30,7 @@ def dies_in(monkeypatch, place, name, *, times=1, after=0):
     monkeypatch.setattr(place, name, call)
 
 
-def test_a_claim_is_one_workers_alone(ask):
+def test_a_claim_belongs_to_one_worker(ask):
     export = ask()
     first = claims.take()
     assert first == export
@@ -44,7 +44,7 @@ def test_a_claim_is_one_workers_alone(ask):
         claims.locked(first)
 
 
-def test_no_organization_takes_all_turns(ask, api_for, settings):
+def test_organizations_take_turns(ask, api_for, settings):
     settings.EXPORTS_RUNNING = 2
     mine = [ask() for _ in range(4)]
     other = ask(by=api_for(role="training_operator"))
@@ -56,8 +56,8 @@ def test_no_organization_takes_all_turns(ask, api_for, settings):
     ("place", "name", "after"),
     [(parts, "commit", 0), (parts, "commit", 1), (storing, "store", 1), (storing, "store", 3), (parts, "make", 2)],
 )
-def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storage, monkeypatch, place, name, after):
-    made = scored(5)
+def test_a_worker_that_dies_loses_at_most_its_part(api, scored, ask, run, storage, monkeypatch, place, name, after):
+    completions = scored(5)
     export = ask()
     with monkeypatch.context() as patch:
         dies_in(patch, place, name, after=after)
@@ -74,14 +74,14 @@ def test_a_worker_that_dies_loses_its_part_at_most(api, scored, ask, run, storag
     lease_runs_out(export)
     run(export)
     assert (export.status, export.rows, export.attempt) == ("completed", 5, 2)
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
     assert len(files_in(storage)) == ExportFile.objects.filter(export=export).count() == 5
     assert done in (0, 2, 4, 5)
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_worker_that_comes_back_too_late_writes_nothing(api, scored, ask, run, storage, monkeypatch):
-    made = scored(5)
+def test_a_worker_whose_lease_expired_writes_nothing(api, scored, ask, run, storage, monkeypatch):
+    completions = scored(5)
     export = ask()
     late = claim()
     real, turns = parts.commit, []
@@ -98,32 +98,32 @@ def test_a_worker_that_comes_back_too_late_writes_nothing(api, scored, ask, run,
     running.run(late)
     export.refresh_from_db()
     assert (export.status, export.rows, export.attempt) == ("completed", 5, 2)
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
     assert len(files_in(storage)) == 5
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_worker_that_is_told_to_end_gives_it_back(api, scored, ask, run, monkeypatch):
-    made = scored(5)
+def test_a_worker_that_is_stopped_returns_the_export(api, scored, ask, run, monkeypatch):
+    completions = scored(5)
     export = ask()
     real = parts.commit
 
-    def told(mine, part):
+    def commit_and_stop(mine, part):
         kept = real(mine, part)
         running.stop()
         return kept
 
     with monkeypatch.context() as patch:
         patch.setattr(running, "_stopping", threading.Event())
-        patch.setattr(parts, "commit", told)
+        patch.setattr(parts, "commit", commit_and_stop)
         run(export)
     assert (export.status, export.rows, export.leased_until, export.failures) == ("pending", 2, None, 0)
     run(export)
     assert export.status == "completed"
-    assert content_ids(api, export) == [public("comp", one) for one in made]
+    assert content_ids(api, export) == [public("comp", completion) for completion in completions]
 
 
-def test_json_that_is_taken_up_again_is_one_file_still(scored, ask, run, monkeypatch):
+def test_resumed_json_is_still_one_file(scored, ask, run, monkeypatch):
     """Whatever was scored after its only part was noted."""
     scored(2)
     export = ask(format="json")

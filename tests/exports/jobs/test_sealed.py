@@ -1,4 +1,4 @@
-"""The format of sealed files: any range comes back, and nothing that was altered does."""
+"""The format of sealed files: any range can be read, and altered data is refused."""
 
 import io
 import os
@@ -42,13 +42,13 @@ def test_every_range_is_what_was_written(size, pieces):
                 assert part(stored, file_id, size, start, end) == plain[start:end]
 
 
-def test_nothing_of_the_text_is_in_it():
+def test_a_sealed_file_contains_no_plaintext():
     text = b"a prompt that a customer wrote " * 5000
     assert b"customer" not in seal(text, ids.new())
 
 
 @pytest.mark.parametrize("place", [0, 11, 12, 5000, CHUNK + 27, -1])
-def test_a_changed_octet_is_found(place):
+def test_a_changed_byte_is_detected(place):
     plain, file_id = os.urandom(2 * CHUNK), ids.new()
     stored = bytearray(seal(plain, file_id))
     stored[place] ^= 1
@@ -56,7 +56,7 @@ def test_a_changed_octet_is_found(place):
         part(bytes(stored), file_id, len(plain), 0, len(plain))
 
 
-def test_a_file_that_was_cut_off_at_a_chunk_is_found():
+def test_a_file_truncated_at_a_chunk_is_detected():
     plain, file_id = os.urandom(3 * CHUNK), ids.new()
     stored = seal(plain, file_id)
     shorter = stored[: 2 * sealed.SEALED_CHUNK]
@@ -69,13 +69,13 @@ def test_a_file_that_was_cut_off_at_a_chunk_is_found():
 def test_chunks_cannot_change_places():
     plain, file_id = os.urandom(3 * CHUNK), ids.new()
     stored = seal(plain, file_id)
-    one, two, rest = stored[: sealed.SEALED_CHUNK], stored[sealed.SEALED_CHUNK :][: sealed.SEALED_CHUNK], None
+    first, second, rest = stored[: sealed.SEALED_CHUNK], stored[sealed.SEALED_CHUNK :][: sealed.SEALED_CHUNK], None
     rest = stored[2 * sealed.SEALED_CHUNK :]
     with pytest.raises(DamagedFile):
-        part(two + one + rest, file_id, len(plain), 0, len(plain))
+        part(second + first + rest, file_id, len(plain), 0, len(plain))
 
 
-def test_another_file_or_key_opens_nothing():
+def test_another_file_id_or_key_decrypts_nothing():
     plain, file_id = b"text", ids.new()
     stored = seal(plain, file_id)
     for key, other in ((KEY, ids.new()), (bytes(32), file_id)):

@@ -84,7 +84,7 @@ def test_exports_from_before_folders_had_ids_can_still_be_downloaded(api, ask, r
     assert len(rows(octets(download(api, export)))) == 1
 
 
-def test_processes_that_start_together_agree_on_the_id_of_the_folder(tmp_path):
+def test_concurrent_processes_agree_on_the_id_of_the_folder(tmp_path):
     folder = str(tmp_path / "new")
     names = together(*[lambda: FolderStorage(folder).identity()] * 6)
     assert len(set(names)) == 1

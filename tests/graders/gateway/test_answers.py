@@ -1,4 +1,4 @@
-"""What an answer says beyond the published vectors."""
+"""Reading grader responses beyond the published vectors."""
 
 import json
 
@@ -20,7 +20,7 @@ def full(**changes):
     return {"value": 0.5, "confidence": 1} | changes
 
 
-def test_a_verdict_keeps_dimensions_and_reasoning_when_asked_for():
+def test_a_verdict_keeps_requested_dimensions_and_reasoning():
     dims = [{"name": "style", "value": 0.5, "weight": 1, "extra": 1}]
     verdict = score(score=full(dimensions=dims, reasoning="because\nof it"))
     assert verdict.dimensions[0].name == "style"
@@ -70,7 +70,7 @@ def test_a_bad_dimension_is_named(dimension, code, place):
     assert place in failure.message
 
 
-def test_a_bad_dimension_that_nobody_asked_for_does_no_harm():
+def test_an_invalid_dimension_that_was_not_requested_is_ignored():
     assert score(NONE, score=full(dimensions=7, reasoning=7)) == Verdict(0.5, 1.0)
 
 
@@ -89,16 +89,16 @@ def test_an_error_is_no_failure_of_the_circuit():
     assert score(score=full(value=2)).trips is True
 
 
-def test_the_text_of_an_error_is_short_plain_and_holds_no_secret():
+def test_the_text_of_an_error_is_short_plain_and_without_secrets():
     secret = "s" * 48
-    said = f"bad\x1b[31m key {secret} or atgs_{'k' * 43}\r\nforged log line \u202e" + "x" * 2_000
-    message = score(secrets=[secret], error=said).message
+    error_text = f"bad\x1b[31m key {secret} or atgs_{'k' * 43}\r\nforged log line \u202e" + "x" * 2_000
+    message = score(secrets=[secret], error=error_text).message
     assert len(message) == 500
     assert message.startswith("bad [31m key [redacted] or [redacted] forged log line x")
     assert message.endswith("…")
 
 
-def test_an_id_of_another_request_is_tried_once_more():
+def test_a_response_to_another_request_is_retried_once():
     failure = answers.parse_score(b'{"requestId":"r2","score":{"value":1,"confidence":1}}', "r1", "comp_1", ALL)
     assert (failure.code, failure.retryable, failure.limit) == ("wrong_request_id", True, 2)
 
@@ -107,11 +107,11 @@ def batch(scores, ids=("a", "b")):
     return answers.parse_batch(json.dumps({"requestId": "r1", "scores": scores}).encode(), "r1", ids, ALL)
 
 
-def test_items_of_a_batch_stand_alone():
-    found = batch([{"completionId": "b", "score": full(value="1")}, {"completionId": "a", "score": full()}])
-    assert found["a"] == Verdict(0.5, 1.0)
-    assert found["b"].code == "wrong_type"
-    assert "/scores/0/score/value" in found["b"].message
+def test_items_of_a_batch_are_judged_independently():
+    results = batch([{"completionId": "b", "score": full(value="1")}, {"completionId": "a", "score": full()}])
+    assert results["a"] == Verdict(0.5, 1.0)
+    assert results["b"].code == "wrong_type"
+    assert "/scores/0/score/value" in results["b"].message
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_items_of_a_batch_stand_alone():
         ([{"completionId": "a", "score": full()}, {"completionId": "a", "error": "x"}], "duplicate_item"),
     ],
 )
-def test_a_batch_that_cannot_be_matched_fails_whole(scores, code):
-    found = batch(scores)
-    assert [found[item].code for item in ("a", "b")] == [code, code]
+def test_a_batch_that_cannot_be_matched_fails_entirely(scores, code):
+    results = batch(scores)
+    assert [results[item].code for item in ("a", "b")] == [code, code]
 
 
-def test_a_missing_item_is_asked_again():
+def test_a_missing_item_is_requested_again():
     assert batch([{"completionId": "a", "score": full()}])["b"] == answers._NOT_ANSWERED
     assert answers._NOT_ANSWERED.retryable
 
@@ -149,12 +149,12 @@ def health(**members):
 
 
 def test_health_says_what_the_grader_can_do():
-    found = health(
+    report = health(
         status="healthy", version="1.4.0", more=1,
         capabilities={"maxBatchSize": 100, "supportsDimensions": True, "supportsExplanations": False,
                       "supportsAsync": False, "avgLatencyMs": 80, "domains": ["code", "x" * 99], "other": 1},
     )  # fmt: skip
-    assert found == HealthReport(
+    assert report == HealthReport(
         "healthy", "1.4.0", Capabilities(100, True, False, False, 80.0, ("code", "x" * 63 + "…"))
     )
 
@@ -181,6 +181,6 @@ def test_health_needs_only_a_status():
     ],
 )
 def test_a_malformed_health_answer_is_a_failure(members, code):
-    found = health(**members)
-    assert isinstance(found, Failure)
-    assert found.code == code
+    result = health(**members)
+    assert isinstance(result, Failure)
+    assert result.code == code

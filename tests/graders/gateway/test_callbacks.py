@@ -26,17 +26,19 @@ def attempt(**changes):
     return CallbackAttempt(**(options | changes))
 
 
-def callback(known, members, **headers):
+def callback(recorded_attempt, members, **headers):
     body = members if isinstance(members, bytes) else json.dumps({"requestId": "r1", **members}).encode()
     sent = {
         "X-Autotune-Timestamp": str(NOW),
         "X-Autotune-Request-Id": "r1",
         "X-Autotune-Signature": signing.sign(KEY.value, str(NOW), "r1", body),
     } | headers
-    return judge(known, [KEY], [(name, value) for name, value in sent.items() if value is not None], body, now=NOW)
+    return judge(
+        recorded_attempt, [KEY], [(name, value) for name, value in sent.items() if value is not None], body, now=NOW
+    )
 
 
-def test_each_part_of_a_batch_is_taken_and_the_rest_stays_open():
+def test_each_part_of_a_batch_is_recorded_and_the_rest_stays_open():
     reply = callback(attempt(), {"scores": [{"completionId": "a", "score": GOOD}, {"completionId": "b", "score": {}}]})
     assert (reply.status, reply.code, reply.key_id_verified) == (200, "recorded", "key_1")
     assert reply.verdicts == {"a": Verdict(0.5, 1.0)}
@@ -63,11 +65,11 @@ def test_the_graders_own_error_is_a_result():
 )
 def test_the_state_decides_before_the_body(state, reply):
     body = {"scores": [{"completionId": "a", "score": GOOD}]}
-    found = callback(attempt(state=state), body)
-    assert (found.status, found.code) == reply
+    result = callback(attempt(state=state), body)
+    assert (result.status, result.code) == reply
 
 
-def test_every_cause_of_a_401_looks_alike():
+def test_every_cause_of_a_401_has_the_same_response():
     body = {"scores": [{"completionId": "a", "score": GOOD}]}
     for headers in (
         {"X-Autotune-Signature": "f" * 64},

@@ -28,17 +28,19 @@ def batch_call(count=3):
 
 
 def answer(
-    call, status=200, members=None, *, secret=CURRENT, at=NOW, headers=(), signed=True, media="application/json"
+    call, status=200, members=None, *, secret=CURRENT, now=NOW, headers=(), signed=True, media="application/json"
 ):
     members = {"score": {"value": 0.5, "confidence": 1}} if members is None else members
     body = members if isinstance(members, bytes) else json.dumps({"requestId": call.request_id, **members}).encode()
-    made = [*headers]
+    all_headers = [*headers]
     if media:
-        made.append(("content-type", media))
+        all_headers.append(("content-type", media))
     if signed:
-        made.append(("X-Autotune-Response-Timestamp", str(int(at))))
-        made.append(("x-autotune-response-signature", signing.sign(secret.value, str(int(at)), call.request_id, body)))
-    return OutboundResponse(status, made, body, 12.5)
+        all_headers.append(("X-Autotune-Response-Timestamp", str(int(now))))
+        all_headers.append(
+            ("x-autotune-response-signature", signing.sign(secret.value, str(int(now)), call.request_id, body))
+        )
+    return OutboundResponse(status, all_headers, body, 12.5)
 
 
 def failure(call, result, target=TARGET):
@@ -53,7 +55,7 @@ def failure(call, result, target=TARGET):
 
 def test_a_good_answer_is_a_verdict():
     call = score_call()
-    outcome = interpret(call, TARGET, answer(call, at=NOW + 2), NOW)
+    outcome = interpret(call, TARGET, answer(call, now=NOW + 2), NOW)
     assert outcome.verdicts == {"comp_0": Verdict(0.5, 1.0)}
     assert (outcome.key_id_verified, outcome.clock_skew_s, outcome.latency_ms) == ("key_new", 2.0, 12.5)
 
@@ -118,10 +120,10 @@ def test_a_call_that_may_be_answered_later_may_be_answered_at_once():
         ({"members": ACCEPTED, "media": "text/plain"}, "wrong_content_type"),
         ({"members": ACCEPTED, "signed": False}, "missing_header"),
         ({"members": ACCEPTED, "secret": PREVIOUS}, "bad_signature"),
-        ({"members": ACCEPTED, "at": NOW - 301}, "stale_timestamp"),
+        ({"members": ACCEPTED, "now": NOW - 301}, "stale_timestamp"),
     ],
 )
-def test_a_202_that_is_not_right_is_a_failure(options, code):
+def test_an_invalid_202_is_a_failure(options, code):
     call = later_call()
     failed = failure(call, answer(call, 202, **options))
     assert failed.code == code
@@ -131,7 +133,7 @@ def test_a_202_that_is_not_right_is_a_failure(options, code):
 # --- answers that are not believed -----------------------------------------------------------------------------------
 
 
-def test_an_answer_that_does_not_verify_is_tried_once_more():
+def test_a_response_that_does_not_verify_is_retried_once():
     call, other = score_call(), score_call()
     reflected = OutboundResponse(
         200,
@@ -143,22 +145,22 @@ def test_an_answer_that_does_not_verify_is_tried_once_more():
         (answer(call, signed=False), "missing_header"),
         (answer(call, secret=PREVIOUS), "bad_signature"),
         (answer(other), "bad_signature"),
-        (answer(call, at=NOW - 301), "stale_timestamp"),
+        (answer(call, now=NOW - 301), "stale_timestamp"),
         (answer(call, members={"requestId": "another", "score": {"value": 1, "confidence": 1}}), "wrong_request_id"),
         (answer(call, 202, signed=False), "missing_header"),
         (OutboundResponse(200, [("Content-Type", "text/html")], b"<html>", 1.0), "missing_header"),
         (reflected, "reflected"),
     ]:
-        found = failure(call, result)
-        assert (found.code, found.retryable, found.limit) == (code, True, 2)
+        outcome = failure(call, result)
+        assert (outcome.code, outcome.retryable, outcome.limit) == (code, True, 2)
 
 
 def test_a_wrong_clock_is_named_with_its_skew():
     call = score_call()
-    outcome = interpret(call, TARGET, answer(call, at=NOW - 412), NOW)
+    outcome = interpret(call, TARGET, answer(call, now=NOW - 412), NOW)
     assert "412 s behind" in outcome.verdicts["comp_0"].message
     assert (outcome.clock_skew_s, outcome.key_id_verified) == (-412.0, "key_new")
-    assert "301 s ahead of" in failure(call, answer(call, at=NOW + 301)).message
+    assert "301 s ahead of" in failure(call, answer(call, now=NOW + 301)).message
 
 
 @pytest.mark.parametrize(
@@ -180,9 +182,9 @@ def test_a_wrong_clock_is_named_with_its_skew():
 )
 def test_an_answer_that_another_attempt_would_not_change_fails(status, options, code):
     call = score_call()
-    found = failure(call, answer(call, status, **options))
-    assert (found.code, found.retryable, found.fault) == (code, False, "grader")
-    assert found.message
+    outcome = failure(call, answer(call, status, **options))
+    assert (outcome.code, outcome.retryable, outcome.fault) == (code, False, "grader")
+    assert outcome.message
 
 
 # --- other statuses --------------------------------------------------------------------------------------------------
@@ -190,8 +192,8 @@ def test_an_answer_that_another_attempt_would_not_change_fails(status, options, 
 
 def test_a_signed_refusal_is_final_and_carries_the_graders_text():
     call = score_call()
-    found = failure(call, answer(call, 422, {"error": "prompt is too long \x07"}))
-    assert (found.code, found.message, found.retryable, found.trips) == (
+    outcome = failure(call, answer(call, 422, {"error": "prompt is too long \x07"}))
+    assert (outcome.code, outcome.message, outcome.retryable, outcome.trips) == (
         "grader_refused",
         "prompt is too long",
         False,
@@ -200,24 +202,24 @@ def test_a_signed_refusal_is_final_and_carries_the_graders_text():
     assert "404" in failure(call, answer(call, 404, b"{}")).message
 
 
-def test_an_unsigned_refusal_is_tried_twice_more():
+def test_an_unsigned_refusal_is_retried_twice():
     call = score_call()
     for status in (400, 404, 410, 413, 451):
-        found = failure(call, answer(call, status, b"<html>", signed=False, media="text/html"))
-        assert (found.code, found.retryable, found.limit, found.gone) == ("unsigned_refusal", True, 3, False)
+        outcome = failure(call, answer(call, status, b"<html>", signed=False, media="text/html"))
+        assert (outcome.code, outcome.retryable, outcome.limit, outcome.gone) == ("unsigned_refusal", True, 3, False)
 
 
 def test_a_signed_410_means_gone():
     call = score_call()
-    found = failure(call, answer(call, 410, {"error": "closed"}))
-    assert (found.code, found.gone, found.retryable) == ("gone", True, False)
+    outcome = failure(call, answer(call, 410, {"error": "closed"}))
+    assert (outcome.code, outcome.gone, outcome.retryable) == ("gone", True, False)
 
 
 def test_413_splits_a_batch_and_refuses_a_single_item():
     call = batch_call()
     for signed in (True, False):
-        found = failure(call, answer(call, 413, {}, signed=signed))
-        assert (found.split, found.retryable) == (True, True)
+        outcome = failure(call, answer(call, 413, {}, signed=signed))
+        assert (outcome.split, outcome.retryable) == (True, True)
     alone = batch_call(1)
     assert failure(alone, answer(alone, 413, {})).code == "grader_refused"
     assert failure(alone, answer(alone, 413, {}, signed=False)).code == "unsigned_refusal"
@@ -226,11 +228,11 @@ def test_413_splits_a_batch_and_refuses_a_single_item():
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_401_to_the_previous_secret_is_repeated_with_the_current_one(status):
     call = score_call(GRACE)
-    found = failure(call, answer(call, status, signed=False), GRACE)
-    assert (found.code, found.resign, found.retryable) == ("auth_failed", True, True)
+    outcome = failure(call, answer(call, status, signed=False), GRACE)
+    assert (outcome.code, outcome.resign, outcome.retryable) == ("auth_failed", True, True)
     again = score_call(GRACE, secret=GRACE.current)
-    found = failure(again, answer(again, status, signed=False), GRACE)
-    assert (found.code, found.resign, found.retryable) == ("auth_failed", False, False)
+    outcome = failure(again, answer(again, status, signed=False), GRACE)
+    assert (outcome.code, outcome.resign, outcome.retryable) == ("auth_failed", False, False)
 
 
 @pytest.mark.parametrize(
@@ -245,10 +247,10 @@ def test_a_401_to_the_previous_secret_is_repeated_with_the_current_one(status):
         (520, "grader_unavailable"),
     ],
 )
-def test_trouble_is_tried_again(status, code):
+def test_temporary_errors_are_retried(status, code):
     call = score_call()
-    found = failure(call, answer(call, status, b"<html>", signed=False))
-    assert (found.code, found.retryable, found.limit, found.retry_after_s) == (code, True, None, None)
+    outcome = failure(call, answer(call, status, b"<html>", signed=False))
+    assert (outcome.code, outcome.retryable, outcome.limit, outcome.retry_after_s) == (code, True, None, None)
 
 
 @pytest.mark.parametrize(
@@ -260,8 +262,8 @@ def test_trouble_is_tried_again(status, code):
 )  # fmt: skip
 def test_retry_after_is_read_and_bounded(value, wait):
     call = score_call()
-    found = failure(call, answer(call, 429, b"", signed=False, headers=[("retry-after", value)]))
-    assert found.retry_after_s == wait
+    outcome = failure(call, answer(call, 429, b"", signed=False, headers=[("retry-after", value)]))
+    assert outcome.retry_after_s == wait
 
 
 @pytest.mark.parametrize(
@@ -271,14 +273,19 @@ def test_retry_after_is_read_and_bounded(value, wait):
 )  # fmt: skip
 def test_an_exchange_without_an_answer_keeps_its_code(code, retryable):
     call = batch_call()
-    found = failure(call, OutboundError(code, "A sentence.", 400.0))
-    assert (found.code, found.retryable, found.message, found.fault) == (code, retryable, "A sentence.", "grader")
+    outcome = failure(call, OutboundError(code, "A sentence.", 400.0))
+    assert (outcome.code, outcome.retryable, outcome.message, outcome.fault) == (
+        code,
+        retryable,
+        "A sentence.",
+        "grader",
+    )
 
 
 def test_the_platforms_own_mistake_is_not_the_graders():
     call = score_call()
-    found = failure(call, OutboundError("invalid_request", "x"))
-    assert (found.fault, found.trips) == ("platform", False)
+    outcome = failure(call, OutboundError("invalid_request", "x"))
+    assert (outcome.fault, outcome.trips) == ("platform", False)
 
 
 def test_the_secret_is_redacted_from_what_the_grader_wrote():
@@ -290,10 +297,10 @@ def test_the_secret_is_redacted_from_what_the_grader_wrote():
 # --- health ----------------------------------------------------------------------------------------------------------
 
 
-def test_health_counts_only_when_signed():
+def test_an_unsigned_health_response_is_a_failure():
     call = requests.build_health(TARGET, now=NOW)
     body = b'{"status":"healthy","version":"2"}'
-    outcome = interpret_health(call, TARGET, answer(call, members=body, at=NOW + 90), NOW)
+    outcome = interpret_health(call, TARGET, answer(call, members=body, now=NOW + 90), NOW)
     assert (outcome.health, outcome.clock_skew_s) == (HealthReport("healthy", "2"), 90.0)
     outcome = interpret_health(call, TARGET, answer(call, members=body, signed=False), NOW)
     assert (outcome.health.code, outcome.key_id_verified) == ("missing_header", None)

@@ -33,7 +33,7 @@ def test_a_score_request_has_the_published_text():
     assert (call.kind, call.items) == ("score", ("comp_1",))
 
 
-def test_messages_stand_beside_the_prompt_and_metadata_is_kept():
+def test_messages_are_sent_beside_the_prompt_and_metadata_is_kept():
     messages = [{"role": "user", "content": "é\n"}]
     call = requests.build_score(
         TARGET, item(messages=messages, metadata={"b": 1.0, "2": 1, "1": None}), GraderOptions(), 1
@@ -59,7 +59,7 @@ LATER = CallbackAddress(
 )
 
 
-def test_an_address_for_a_later_answer_stands_at_the_end():
+def test_a_callback_address_is_the_last_member():
     tail = (
         '"options":{"includeDimensions":true,"includeExplanation":true},'
         '"callbackUrl":"https://autotune.example/api/v1/callbacks/t0-k_en","callbackExpiresAt":"2026-12-05T01:02:03.456Z"}'
@@ -133,13 +133,13 @@ def test_batches_are_split_to_stay_below_the_size(text, metadata):
     items = [item(number, prompt=text, metadata=metadata) for number in range(20)]
     limit = 20_000
     groups = requests.split_by_size(items, limit)
-    assert [one for group in groups for one in group] == items
+    assert [sent_item for group in groups for sent_item in group] == items
     assert len(groups) > 1
     for group in groups:
         assert len(requests.build_batch(TARGET, group, GraderOptions(), 1).request.body) <= limit
 
 
-def test_small_batches_stay_whole_and_a_large_item_stands_alone():
+def test_small_batches_stay_whole_and_a_large_item_gets_its_own():
     small = [item(number) for number in range(100)]
     assert requests.split_by_size(small) == [small]
     assert requests.split_by_size([]) == []

@@ -45,8 +45,8 @@ def test_signing(case):
 def test_no_common_mistake_is_made():
     mistakes = VECTORS["common_mistakes"]
     case = next(case for case in VECTORS["signing"] if case["id"] == mistakes["for"])
-    made = signing.sign(SECRETS[case["secret"]], case["timestamp"], case["request_id"], body_of(case))
-    assert made not in mistakes.values()
+    signature = signing.sign(SECRETS[case["secret"]], case["timestamp"], case["request_id"], body_of(case))
+    assert signature not in mistakes.values()
 
 
 @cases("verify_response")
@@ -87,18 +87,18 @@ def test_verify_callback(case):
 def test_bodies(case):
     body, request_id, items = body_of(case), ASKED["request_id"], ASKED[case["kind"]]
     if case["kind"] == "batch":
-        found = answers.parse_batch(body, request_id, items, BOTH)
+        results = answers.parse_batch(body, request_id, items, BOTH)
     else:
-        found = {items[0]: answers.parse_score(body, request_id, items[0], BOTH)}
-    assert set(found) == set(items)
+        results = {items[0]: answers.parse_score(body, request_id, items[0], BOTH)}
+    assert set(results) == set(items)
     if case["expect"] == "reject":
-        assert {result.code for result in found.values()} == {case["reason"]}
+        assert {result.code for result in results.values()} == {case["reason"]}
         return
-    recorded = {item: spoken(result) for item, result in found.items() if spoken(result) is not None}
+    recorded = {item: spoken(result) for item, result in results.items() if spoken(result) is not None}
     assert recorded == case["recorded"]
-    open_ = [item for item, result in found.items() if spoken(result) is None]
-    assert [item for item in open_ if found[item].retryable] == case.get("retried", [])
-    assert [item for item in open_ if not found[item].retryable] == case.get("failed", [])
+    open_ = [item for item, result in results.items() if spoken(result) is None]
+    assert [item for item in open_ if results[item].retryable] == case.get("retried", [])
+    assert [item for item in open_ if not results[item].retryable] == case.get("failed", [])
 
 
 def spoken(result):

@@ -1,4 +1,4 @@
-"""A grader with guards, a clock that stands still, and a Redis server of the test's own."""
+"""A grader with guards, a fixed clock, and a Redis server of the test's own."""
 
 import os
 import shutil
@@ -27,19 +27,19 @@ def clock():
 
 @pytest.fixture
 def worker(grader, clock):
-    """`worker('a')`: has asked for 16 calls, unless it wants another number."""
+    """`worker('a')`: a worker that has requested 16 calls, or `want`."""
 
     def make(drain_id="a", *, want=16):
-        made = Worker(grader, drain_id, clock)
-        made.ask(want)
-        return made
+        worker = Worker(grader, drain_id, clock)
+        worker.ask(want)
+        return worker
 
     return make
 
 
 @pytest.fixture
 def own_redis(settings, monkeypatch):
-    """`.kill()`, `.start()`, `.flush()`, `.commands()` of a server that this test alone uses, and that guards find."""
+    """`.kill()`, `.start()`, `.flush()`, `.commands()` of a server that only this test uses, and that guards connect to."""
     program = shutil.which("redis-server")
     if program is None:
         if os.environ.get("CI"):

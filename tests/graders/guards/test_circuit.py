@@ -11,13 +11,13 @@ from graders.guards.state import Circuit
 LEASE_S = 35.0
 
 
-def told(results):
+def events(results):
     """Calls that end in the order in which they were sent."""
-    return [CallEvent(in_row, one == "g") for one in results for in_row in (False, True)]
+    return [CallEvent(in_row, result == "g") for result in results for in_row in (False, True)]
 
 
 def judge(state, results, *, now=1_000.0, drain_id="a", alone=True):
-    return circuit.judge(state, told(results), drain_id=drain_id, sole=alone, lease_s=LEASE_S, now=now)
+    return circuit.judge(state, events(results), drain_id=drain_id, sole=alone, lease_s=LEASE_S, now=now)
 
 
 def open_circuit(now=1_000.0):
@@ -38,15 +38,15 @@ def test_a_good_answer_ends_a_row():
     assert judge(judge(Circuit(), "bbbb"), "gbbbb").phase == "closed"
 
 
-def test_a_row_goes_on_from_one_drain_to_the_next():
+def test_failures_in_a_row_continue_across_drains():
     state = Circuit()
     for drain_id in "abcd":
         state = judge(state, "b", drain_id=drain_id, alone=False)
     assert judge(state, "b", drain_id="e", alone=False).phase == "open"
 
 
-def test_a_row_that_one_of_several_holders_saw_is_believed_after_a_second():
-    """The good answers of the others may not have been told yet."""
+def test_failures_in_a_row_seen_by_one_of_several_holders_count_after_a_second():
+    """Good results of the others may not have been reported yet."""
     state = judge(Circuit(), "bbbbbb", alone=False)
     assert state.phase == "closed"
     assert judge(state, "b", alone=False, now=1_001.0).phase == "open"
@@ -59,7 +59,7 @@ def test_half_of_twenty_calls_within_a_minute_open_it():
     assert judge(Circuit(), "gb" * 10).phase == "open"
 
 
-def test_fewer_than_twenty_calls_say_nothing_of_a_share():
+def test_fewer_than_twenty_calls_do_not_count_as_a_share():
     assert judge(Circuit(), "bbbbgbbbbgbbbbgbbbb").phase == "closed"
 
 
@@ -75,11 +75,11 @@ def test_less_than_half_is_not_enough():
 
 @given(offset=st.integers(0, 4), sizes=st.lists(st.integers(1, 64), min_size=1, max_size=40))
 def test_four_good_and_one_bad_for_ever_never_open_it(offset, sizes):
-    """B36 of the hostile inputs, told in groups of any size."""
-    state, at = Circuit(), offset
+    """B36 of the hostile inputs, reported in groups of any size."""
+    state, position = Circuit(), offset
     for index, size in enumerate(sizes):
-        state = judge(state, ["b" if (at + n) % 5 == 4 else "g" for n in range(size)], now=1_000.0 + index)
-        at += size
+        state = judge(state, ["b" if (position + n) % 5 == 4 else "g" for n in range(size)], now=1_000.0 + index)
+        position += size
         assert state.phase == "closed"
 
 
@@ -96,7 +96,7 @@ def test_after_the_wait_one_holder_probes():
     assert circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_011.0).trial_by == "a"
 
 
-def test_the_probe_of_a_killed_holder_is_free_after_its_lease_although_it_was_asked_for_again():
+def test_the_probe_of_a_killed_holder_is_free_after_its_lease():
     state = circuit.begin_trial(half_open(), "a", lease_s=LEASE_S, now=1_030.0)
     assert circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_010.0 + LEASE_S).trial_by == "b"
 
@@ -113,7 +113,7 @@ def test_three_good_probes_in_a_row_close_it():
     assert judge(state, "g") == Circuit()
 
 
-def test_good_probes_count_on_with_the_next_holder():
+def test_good_probes_continue_to_count_with_the_next_holder():
     state = circuit.leave(judge(half_open(), "gg"), "a")
     state = circuit.begin_trial(state, "b", lease_s=LEASE_S, now=1_012.0)
     assert judge(state, "g", drain_id="b") == Circuit()
@@ -125,7 +125,7 @@ def test_answers_to_others_than_the_probing_holder_do_not_count():
     assert judge(state, "bbb", drain_id="b") == state
 
 
-def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at_most():
+def test_a_failed_probe_doubles_the_wait_up_to_five_minutes():
     """B37: a hanging probe ends with its time-out, which is such a failure."""
     state, now, waits = open_circuit(), 1_000.0, []
     for _ in range(8):
@@ -137,7 +137,7 @@ def test_a_probe_that_fails_opens_it_again_for_twice_as_long_and_five_minutes_at
     assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
 
 
-def test_once_closed_the_next_wait_is_a_short_one():
+def test_after_closing_the_next_wait_is_short_again():
     state = judge(half_open(), "b", now=1_010.0)
     assert state.wait_s == 20
     state = judge(circuit.begin_trial(circuit.due(state, state.until), "a", lease_s=LEASE_S, now=state.until), "ggg")
@@ -151,5 +151,5 @@ def test_once_closed_the_next_wait_is_a_short_one():
         pytest.param(judge(half_open(), "b"), "The next trial call follows in 20 s", id="again"),
     ],
 )
-def test_the_reason_is_a_sentence_for_people(state, says):
+def test_the_reason_is_a_readable_sentence(state, says):
     assert says in circuit.reason(state)

@@ -43,12 +43,12 @@ def test_a_state_is_read_as_it_was_written(state):
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff", b'{"at": "now"}', b'{"at": 1000, "circuit": 3}'])
-def test_what_is_not_a_state_says_nothing(text):
+def test_an_invalid_state_is_ignored(text):
     assert decode(text, 1_001.0) is NOTHING
 
 
 @pytest.mark.parametrize("row", [{}, [], None, {"at": 1_000, "drains": []}], ids=str)
-def test_a_row_that_is_not_a_state_says_nothing(row):
+def test_an_invalid_row_is_ignored(row):
     assert from_row(row, 1_001.0) == NOTHING
 
 
@@ -70,7 +70,7 @@ class TestManyWriters:
 
         assert sum(together(*map(taking, workers(grader, clock, 8)))) == bucket.capacity(6_000)
 
-    def test_the_shares_never_exceed_the_limit_and_all_of_it_is_used(self, clock):
+    def test_the_shares_use_the_whole_limit_and_never_exceed_it(self, clock):
         grader = GraderFactory(max_concurrency=10)
         crowd = workers(grader, clock, 6)
 
@@ -106,78 +106,78 @@ class TestManyWriters:
 
 @pytest.mark.django_db
 class TestWhenRedisForgets:
-    def test_work_goes_on_with_what_is_known_anew(self, worker, own_redis):
-        one, two = worker("a"), worker("b")
+    def test_after_a_flush_workers_share_the_limit_again(self, worker, own_redis):
+        worker_a, worker_b = worker("a"), worker("b")
         own_redis.flush()
-        assert one.ask().slots == 16
-        assert (two.ask().slots, one.ask().slots, two.ask().slots) == (0, 8, 8)
+        assert worker_a.ask().slots == 16
+        assert (worker_b.ask().slots, worker_a.ask().slots, worker_b.ask().slots) == (0, 8, 8)
 
     def test_a_grader_whose_circuit_was_open_is_probed_first(self, grader, worker, clock, own_redis):
-        one = worker("a")
-        one.calls("bbbbb")
+        worker_a = worker("a")
+        worker_a.calls("bbbbb")
         own_redis.flush()
         clock.passes(5)
-        other = worker("b")
-        assert (other.permit.is_trial, other.permit.slots) == (True, 1)
+        worker_b = worker("b")
+        assert (worker_b.permit.is_trial, worker_b.permit.slots) == (True, 1)
         grader.refresh_from_db()
         assert grader.troubles == [Trouble.CIRCUIT]
-        other.calls("ggg")
+        worker_b.calls("ggg")
         grader.refresh_from_db()
         assert (grader.troubles, grader.status) == ([], GraderStatus.ACTIVE)
 
-    def test_a_flush_gives_a_seconds_worth_of_tokens_and_no_burst(self, worker, clock, own_redis):
+    def test_a_flush_grants_one_second_of_tokens_and_no_burst(self, worker, clock, own_redis):
         Grader.objects.update(rate_per_minute=600)
-        one = worker("a")
+        worker_a = worker("a")
         own_redis.flush()
-        assert one.guard.take(1_000, now=clock.now)[0] == 10
+        assert worker_a.guard.take(1_000, now=clock.now)[0] == 10
 
     @pytest.mark.parametrize("text", ["", "null", "[", '{"at": {}}'])
-    def test_a_value_that_is_not_ours_is_written_over(self, grader, worker, own_redis, text):
-        one = worker("a")
+    def test_an_invalid_value_is_overwritten(self, grader, worker, own_redis, text):
+        worker_a = worker("a")
         redis.attempt(lambda client: client.set(f"autotune:guard:{grader.pk}", text), otherwise=None)
-        assert one.ask().slots == 16
+        assert worker_a.ask().slots == 16
 
 
 @pytest.mark.django_db
 class TestWhenRedisIsAway:
-    def test_the_database_takes_over_at_once_and_nothing_waits(self, grader, worker, own_redis):
-        one = worker("a")
+    def test_the_database_takes_over_at_once(self, grader, worker, own_redis):
+        worker_a = worker("a")
         assert not GraderGuard.objects.exists()
         own_redis.kill()
         begun = time.monotonic()
-        assert one.ask().slots == 16
-        one.calls("bbbbb")
+        assert worker_a.ask().slots == 16
+        worker_a.calls("bbbbb")
         assert time.monotonic() - begun < 2
         assert GraderGuard.objects.get().state["circuit"]["phase"] == "open"
         grader.refresh_from_db()
         assert grader.status == GraderStatus.DEGRADED
 
-    def test_when_it_is_back_an_open_circuit_is_probed_and_closes(self, grader, worker, clock, own_redis):
-        one = worker("a")
+    def test_after_redis_returns_an_open_circuit_is_probed_and_closes(self, grader, worker, clock, own_redis):
+        worker_a = worker("a")
         own_redis.kill()
-        one.ask()
-        one.calls("bbbbb")
+        worker_a.ask()
+        worker_a.calls("bbbbb")
         own_redis.start()
         clock.passes(10)
-        assert one.ask().is_trial
-        one.calls("ggg")
+        assert worker_a.ask().is_trial
+        worker_a.calls("ggg")
         grader.refresh_from_db()
         assert (grader.troubles, grader.held_until) == ([], None)
 
-    def test_the_second_outage_does_not_believe_the_first_ones_rivals(self, worker, clock, own_redis):
-        one, two = worker("a"), worker("b")
+    def test_a_second_outage_ignores_workers_of_the_first(self, worker, clock, own_redis):
+        worker_a, worker_b = worker("a"), worker("b")
         own_redis.kill()
-        assert two.ask().slots == 16
+        assert worker_b.ask().slots == 16
         own_redis.start()
         clock.passes(20)
-        one.ask()
+        worker_a.ask()
         own_redis.kill()
-        assert one.ask().slots == 16
+        assert worker_a.ask().slots == 16
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_redis_killed_and_flushed_under_many_writers_raises_nothing(clock, own_redis):
+def test_killing_and_flushing_redis_under_many_writers_raises_nothing(clock, own_redis):
     """Shares may be exceeded for a moment; afterwards they are kept again."""
     grader = GraderFactory(max_concurrency=10, rate_per_minute=60_000)
     crowd = workers(grader, clock, 4)
@@ -217,10 +217,10 @@ def test_redis_killed_and_flushed_under_many_writers_raises_nothing(clock, own_r
 
 @pytest.mark.django_db
 def test_a_change_without_rivals_is_one_command(worker, own_redis):
-    one = worker("a")
+    worker_a = worker("a")
     before = own_redis.commands()
-    one.ask()
-    one.ask()
+    worker_a.ask()
+    worker_a.ask()
     # this look itself, and for each ask the script with the two commands in it
     assert own_redis.commands() - before == 1 + 2 * 3
 

@@ -17,12 +17,12 @@ def good(number):
     return CallReport(ok=True, items=1, number=number)
 
 
-def in_row(told):
-    return "".join("g" if one.ok else "b" for one in told if one.in_row)
+def in_row(events):
+    return "".join("g" if event.ok else "b" for event in events if event.in_row)
 
 
-def at_once(told):
-    return "".join("g" if one.ok else "b" for one in told if not one.in_row)
+def at_once(events):
+    return "".join("g" if event.ok else "b" for event in events if not event.in_row)
 
 
 def sending(count):
@@ -31,48 +31,48 @@ def sending(count):
     return rows
 
 
-def test_bad_answers_that_overtake_good_ones_are_no_row():
+def test_failures_that_overtake_successes_are_not_in_a_row():
     rows = sending(6)
-    told = rows.hear([bad(2), bad(4), bad(6)])
-    assert (at_once(told), in_row(told)) == ("bbb", "")
+    events = rows.hear([bad(2), bad(4), bad(6)])
+    assert (at_once(events), in_row(events)) == ("bbb", "")
     assert in_row(rows.hear([good(1), good(3), good(5)])) == "gbgbgb"
 
 
-def test_who_gives_no_number_is_heard_in_the_order_of_the_answers():
-    told = CallSequence().hear([bad(0), good(0), bad(0)])
-    assert (at_once(told), in_row(told)) == ("bgb", "bgb")
+def test_results_without_a_number_count_in_the_order_of_arrival():
+    events = CallSequence().hear([bad(0), good(0), bad(0)])
+    assert (at_once(events), in_row(events)) == ("bgb", "bgb")
 
 
-def test_calls_are_out_until_they_are_noted():
+def test_calls_are_open_until_they_are_noted():
     rows = sending(3)
     assert rows.out == 3
     rows.hear([bad(3), good(1)])
     assert rows.out == 1
 
 
-def test_what_was_sent_before_the_circuit_changed_tells_nothing():
+def test_results_of_calls_before_a_circuit_change_are_ignored():
     rows = sending(3)
     rows.forget()
     rows.sent()
-    told = rows.hear([bad(1), bad(2), good(4), bad(3)])
-    assert (at_once(told), in_row(told)) == ("g", "g")
+    events = rows.hear([bad(1), bad(2), good(4), bad(3)])
+    assert (at_once(events), in_row(events)) == ("g", "g")
     assert rows.out == 0
 
 
-def test_at_the_end_nothing_more_is_waited_for():
+def test_at_the_end_open_calls_are_not_waited_for():
     rows = sending(4)
     rows.hear([bad(2), bad(4)])
     assert in_row(rows.end()) == "bb"
     assert rows.out == 0
 
 
-def test_a_call_that_is_never_noted_holds_nothing_up_for_ever():
+def test_a_call_that_is_never_noted_does_not_block_others_for_ever():
     rows = sending(MAX_WAITING + 2)
     assert in_row(rows.hear(bad(number) for number in range(2, MAX_WAITING + 3))).startswith("bbbbb")
 
 
 @given(order=st.permutations(range(1, 30)), cuts=st.sets(st.integers(1, 28)))
-def test_every_answer_is_told_once_in_each_way_and_in_the_order_of_sending(order, cuts):
+def test_every_result_is_reported_once_in_each_order(order, cuts):
     rows, heard = sending(29), []
     edges = [0, *sorted(cuts), 29]
     for start, end in pairwise(edges):

@@ -24,15 +24,15 @@ def test_a_batch_that_proved_too_large_halves_the_size():
     assert after(refused(100), refused(50), refused(25)) == 12
 
 
-def test_many_that_were_out_at_the_same_time_halve_it_once():
+def test_concurrent_oversized_batches_halve_it_once():
     assert after(*[refused(100)] * 16) == 50
 
 
-def test_one_item_is_the_least():
+def test_the_minimum_is_one_item():
     assert after(refused(2), refused(1), refused(1)) == 1
 
 
-def test_ten_full_batches_that_went_well_let_it_grow_by_a_quarter():
+def test_ten_successful_full_batches_grow_it_by_a_quarter():
     assert after(*good(40, 9), batch=BatchSize(40)) == 40
     assert after(*good(40, 10), batch=BatchSize(40)) == 50
 
@@ -42,11 +42,11 @@ def test_it_grows_by_one_at_least():
     assert after(*good(3, 10), batch=BatchSize(3)) == 4
 
 
-def test_batches_that_are_not_full_say_nothing():
+def test_partial_batches_do_not_count():
     assert after(*good(39, 50), batch=BatchSize(40)) == 40
 
 
-def test_failures_of_other_kinds_say_nothing():
+def test_other_failures_do_not_count():
     assert after(*[CallReport(ok=False, items=40)] * 50, batch=BatchSize(40)) == 40
 
 
@@ -55,7 +55,7 @@ def test_another_refusal_starts_the_count_again():
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 100, 1000])
-def test_it_grows_back_to_all_that_the_grader_takes_and_no_further(most):
+def test_it_grows_back_to_the_limit_of_the_grader(most):
     batch = BatchSize(1)
     for _ in range(60):
         batch = learn(batch, good(current(batch, most), 10), most)
@@ -63,5 +63,5 @@ def test_it_grows_back_to_all_that_the_grader_takes_and_no_further(most):
     assert batch == BatchSize() or most == 1
 
 
-def test_a_grader_that_takes_fewer_by_now_gets_fewer():
+def test_a_lowered_limit_of_the_grader_applies():
     assert current(BatchSize(40), 10) == 10

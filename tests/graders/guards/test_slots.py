@@ -1,4 +1,4 @@
-"""Concurrency is shared: fair, never more than the limit, and what a killed drain had comes back."""
+"""Shared concurrency: fair, never over the limit, and the share of a killed drain is freed."""
 
 import pytest
 from hypothesis import given
@@ -29,7 +29,7 @@ def sixteen():
     return Holding(16)
 
 
-def test_one_holder_has_all_that_it_wants(sixteen):
+def test_a_single_holder_gets_everything_it_requests(sixteen):
     assert sixteen.ask("a", 10) == 10
     assert sixteen.ask("a", 40) == 16
 
@@ -41,7 +41,7 @@ def test_a_newcomer_has_its_share_as_soon_as_the_others_have_renewed(sixteen):
     assert sixteen.ask("b", 16) == 8
 
 
-def test_a_share_is_not_free_while_calls_are_still_out_in_it(sixteen):
+def test_a_share_is_not_free_while_its_calls_are_open(sixteen):
     sixteen.ask("a", 16)
     sixteen.fill("a")
     sixteen.ask("b", 16)
@@ -50,7 +50,7 @@ def test_a_share_is_not_free_while_calls_are_still_out_in_it(sixteen):
     assert (sixteen.ask("a", 16), sixteen.ask("b", 16)) == (8, 5)
 
 
-def test_who_wants_fewer_leaves_the_rest_to_the_others():
+def test_a_holder_that_requests_fewer_leaves_the_rest_to_others():
     assert shares({"a": 2, "b": 100, "c": 100}, 16) == {"a": 2, "b": 7, "c": 7}
 
 
@@ -58,13 +58,13 @@ def test_with_more_holders_than_slots_some_have_none():
     assert sorted(shares(dict.fromkeys("abcde", 5), 3).values()) == [0, 0, 1, 1, 1]
 
 
-def test_who_wants_nothing_and_has_nothing_out_holds_nothing(sixteen):
+def test_an_idle_holder_has_no_share(sixteen):
     sixteen.ask("a", 16)
     sixteen.ask("a", 0)
     assert sixteen.drains == {}
 
 
-def test_what_a_killed_holder_had_comes_back_after_its_lease(sixteen):
+def test_the_share_of_a_killed_holder_is_free_after_its_lease(sixteen):
     sixteen.ask("killed", 16)
     sixteen.now = LEASE_S - 0.1
     assert sixteen.ask("b", 16) == 0
@@ -77,7 +77,7 @@ def test_what_a_killed_holder_had_comes_back_after_its_lease(sixteen):
     wants=st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 50), min_size=1),
     limit=st.integers(1, 64),
 )
-def test_shares_use_all_there_is_and_nobody_has_more_than_a_fair_part_that_another_lacks(wants, limit):
+def test_shares_are_complete_and_fair(wants, limit):
     given_ = shares(wants, limit)
     assert sum(given_.values()) == min(limit, sum(wants.values()))
     assert all(given_[name] <= wants[name] for name in wants)
@@ -92,7 +92,7 @@ moves = st.lists(
 
 
 @given(moves=moves, limit=st.integers(1, 16))
-def test_calls_that_are_out_never_exceed_the_limit(moves, limit):
+def test_open_calls_never_exceed_the_limit(moves, limit):
     """Drains that renew within their lease, in any order, with calls that end when they like."""
     world = Holding(limit)
     for name, move, number in moves:
@@ -113,7 +113,7 @@ def test_calls_that_are_out_never_exceed_the_limit(moves, limit):
     before=st.dictionaries(st.sampled_from("abcd"), st.tuples(st.integers(0, 20), st.integers(0, 20))),
     limit=st.integers(1, 16),
 )
-def test_after_three_rounds_all_have_their_share_whatever_was_held_before(before, limit):
+def test_after_three_rounds_all_have_their_share(before, limit):
     """A round makes all known, one more takes back what some have too much, and one gives it to the others."""
     world = Holding(limit)
     world.drains = {name: CallingDrain(LEASE_S, want, held) for name, (want, held) in before.items()}

@@ -39,5 +39,5 @@ class Worker:
         """Calls that went out together and ended in this order: 'g' good, 'b' bad."""
         numbers = [self.guard.sent() for _ in results]
         return self.note(
-            *(CallReport(one == "g", items, shrink, number) for one, number in zip(results, numbers, strict=True))
+            *(CallReport(result == "g", items, shrink, number) for result, number in zip(results, numbers, strict=True))
         )

@@ -21,17 +21,17 @@ def pair():
 
 
 def compared(client, *two, status=200, **query):
-    named = dict(zip("ab", (public("comp", one) for one in two), strict=False))
+    named = dict(zip("ab", (public("comp", completion) for completion in two), strict=False))
     answer = client.get(reverse("completions_compare"), named | query)
     assert answer.status_code == status
     return answer.content.decode()
 
 
 @pytest.mark.django_db
-def test_scores_stand_beside_each_other_with_the_difference(visitor, pair):
+def test_scores_are_shown_side_by_side_with_the_difference(visitor, pair):
     html = compared(visitor("reviewer", pair[0].organization), *pair)
-    for told in ("0.250", "0.750", "+0.500", "the quick fox", "the slow fox"):
-        assert told in html
+    for text in ("0.250", "0.750", "+0.500", "the quick fox", "the slow fox"):
+        assert text in html
 
 
 @pytest.mark.django_db
@@ -55,20 +55,20 @@ def test_the_same_one_twice_and_an_erased_one_are_refused(visitor, pair):
 
 
 @pytest.mark.django_db
-def test_what_one_may_not_see_is_not_there(visitor, pair):
+def test_completions_that_the_person_may_not_see_are_404(visitor, pair):
     compared(visitor("organization_admin"), *pair, status=404)
     own = CompletionFactory()
     compared(visitor("organization_admin", own.organization), own, pair[1], status=404)
 
 
 @pytest.mark.django_db
-def test_with_one_alone_the_others_of_its_prompt_are_offered(visitor):
+def test_with_one_completion_the_others_of_its_prompt_are_offered(visitor):
     task = TaskFactory()
-    one, other = (
+    chosen, other = (
         CompletionFactory(task=task, prompt_digest=b"d" * 16, model_id=name) for name in ("left-m", "right-m")
     )
     elsewhere = CompletionFactory(task=task, prompt_digest=b"e" * 16, model_id="elsewhere-m")
-    html = compared(visitor("reviewer", task.organization), one)
+    html = compared(visitor("reviewer", task.organization), chosen)
     assert public("comp", other) in html
     assert public("comp", elsewhere) not in html
 
@@ -82,42 +82,42 @@ def test_a_score_that_one_of_them_lacks_is_a_dash(visitor, pair):
     assert html.count("+0.500") == 1  # the rewards alone
 
 
-def test_the_pieces_make_up_both_texts():
+def test_the_pieces_add_up_to_both_texts():
     random.seed(1)
     for _ in range(300):
-        one, other = (" ".join(random.choices("abcd", k=random.randint(0, 14))) for _ in range(2))
-        found = differences.between(one, other, "words")
-        assert "".join(piece.text for piece in found.left) == one
-        assert "".join(piece.text for piece in found.right) == other
-        kept = ["".join(p.text for p in side if not p.changed) for side in (found.left, found.right)]
+        left, right = (" ".join(random.choices("abcd", k=random.randint(0, 14))) for _ in range(2))
+        difference = differences.between(left, right, "words")
+        assert "".join(piece.text for piece in difference.left) == left
+        assert "".join(piece.text for piece in difference.right) == right
+        kept = ["".join(p.text for p in side if not p.changed) for side in (difference.left, difference.right)]
         assert kept[0] == kept[1]
 
 
-def test_what_differs_in_too_much_is_given_up():
-    one, other = (" ".join(str(random.random()) for _ in range(3_000)) for _ in range(2))
-    assert differences.between(one, other, "words") is None
+def test_very_different_texts_are_not_compared():
+    left, right = (" ".join(str(random.random()) for _ in range(3_000)) for _ in range(2))
+    assert differences.between(left, right, "words") is None
     assert differences.between("x" * 10**6, "y", "words") is None
 
 
 @pytest.mark.django_db
-def test_the_trail_names_both(visitor, pair):
+def test_the_audit_log_names_both(visitor, pair):
     compared(visitor("reviewer", pair[0].organization), *pair)
     read = AuditEvent.objects.filter(action="completions.read", route="/completions/compare", status=200)
-    assert set(read.values_list("object_id", flat=True)) == {public("comp", one) for one in pair}
+    assert set(read.values_list("object_id", flat=True)) == {public("comp", completion) for completion in pair}
     assert read.count() == 2
 
 
 @pytest.mark.django_db
-def test_the_trail_names_the_one_that_is_alone_or_refused(visitor, pair):
+def test_the_audit_log_names_a_single_or_refused_completion(visitor, pair):
     client = visitor("reviewer", pair[0].organization)
     compared(client, pair[0])
     compared(client, pair[1], pair[1], status=409)
-    found = AuditEvent.objects.filter(route="/completions/compare").order_by("at").values_list("object_id", "status")
-    assert list(found) == [(public("comp", pair[0]), 200), (public("comp", pair[1]), 409)]
+    events = AuditEvent.objects.filter(route="/completions/compare").order_by("at").values_list("object_id", "status")
+    assert list(events) == [(public("comp", pair[0]), 200), (public("comp", pair[1]), 409)]
 
 
 @pytest.mark.django_db
-def test_two_without_digests_whose_system_prompt_is_damaged_are_refused_with_a_sentence(visitor, pair):
+def test_completions_without_digests_and_with_a_damaged_system_prompt_are_refused(visitor, pair):
     first, second = pair
     damage_row(first.task_version, "content")
     assert not first.prompt_digest

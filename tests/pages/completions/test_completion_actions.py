@@ -20,7 +20,7 @@ def there(name, completion):
     return reverse(f"completion_{name}", args=[completion.pk])
 
 
-def test_an_operator_scores_it_again(visitor, completion):
+def test_an_operator_rescores_it(visitor, completion):
     client = visitor("training_operator", completion.organization)
     assert "Existing scores stay" in client.get(there("rescore", completion)).content.decode()
     answer = client.post(there("rescore", completion))
@@ -28,7 +28,7 @@ def test_an_operator_scores_it_again(visitor, completion):
     assert WorkflowRun.objects.filter(completion=completion, generation=1).count() == 1
 
 
-def test_one_that_is_being_scored_is_not_scored_again(visitor):
+def test_a_completion_that_is_being_scored_cannot_be_rescored(visitor):
     run = RunFactory()
     answer = visitor("training_operator", run.organization).post(there("rescore", run.completion))
     assert answer.status_code == 409
@@ -36,7 +36,7 @@ def test_one_that_is_being_scored_is_not_scored_again(visitor):
     assert WorkflowRun.objects.count() == 1
 
 
-def test_a_reviewer_may_neither(visitor, completion):
+def test_a_reviewer_can_neither_rescore_nor_erase(visitor, completion):
     client = visitor("reviewer", completion.organization)
     for name in ("rescore", "erase"):
         assert client.get(there(name, completion)).status_code == 403
@@ -72,7 +72,7 @@ def test_another_organization_finds_nothing_to_erase(visitor, completion):
     ("name", "typed", "action"),
     [("rescore", "", "create"), ("erase", "erase", "delete"), ("erase", "no", "delete")],
 )
-def test_the_trail_has_the_names_of_the_api(visitor, completion, name, typed, action):
+def test_the_audit_log_uses_the_action_names_of_the_api(visitor, completion, name, typed, action):
     visitor("organization_admin", completion.organization).post(there(name, completion), {"typed": typed})
     event = AuditEvent.objects.get(method="POST")
     assert (event.action, event.resource) == (f"completions.{action}", "completions")
@@ -80,7 +80,7 @@ def test_the_trail_has_the_names_of_the_api(visitor, completion, name, typed, ac
     assert event.outcome == ("refused" if typed == "no" else "succeeded")
 
 
-def test_who_may_not_erase_leaves_an_attempt_to(visitor, completion):
+def test_a_refused_erasure_is_recorded(visitor, completion):
     client = visitor("organization_admin")
     assert client.post(there("erase", completion), {"typed": "erase"}).status_code == 404
     event = AuditEvent.objects.get(method="POST")

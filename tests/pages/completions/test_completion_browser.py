@@ -11,7 +11,7 @@ from tests.support.browsing import PHONE, too_wide
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 
 
-def test_it_follows_its_scoring_by_itself(visitor, browse):
+def test_it_updates_during_scoring(visitor, browse):
     run = RunFactory(status="running", attempt=1)
     page = browse(visitor("reviewer", run.organization), reverse("completion", args=[run.completion.pk]))
     expect(page.locator("#state")).to_contain_text("under way")
@@ -23,7 +23,7 @@ def test_it_follows_its_scoring_by_itself(visitor, browse):
     expect(page.locator("#state")).to_contain_text("No reward: timeout")
     expect(page.locator("#made")).to_contain_text("Answer within the grader's time limit")
     assert page.locator("#state[data-live]").count() == 0
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_hostile_texts_run_nothing_and_fit_a_phone(visitor, browse):
@@ -38,4 +38,4 @@ def test_hostile_texts_run_nothing_and_fit_a_phone(visitor, browse):
     )
     assert "ran" not in page.title()
     assert too_wide(page) <= 0
-    assert page.said == []
+    assert page.console_errors == []

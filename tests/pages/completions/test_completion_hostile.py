@@ -1,4 +1,4 @@
-"""Texts that mean harm: nothing of them becomes markup, nothing hides, and no page grows without end."""
+"""Hostile texts: none of them becomes markup, hides content, or makes a page grow without limit."""
 
 import time
 
@@ -45,7 +45,7 @@ def test_no_text_breaks_the_page(visitor, name):
     assert client.get(reverse("completions")).status_code == 200
 
 
-def test_what_is_cut_is_whole_in_its_file(visitor):
+def test_a_truncated_text_is_complete_in_its_file(visitor):
     completion = CompletionFactory(response="z" * MIB)
     client = visitor("training_operator", completion.organization)
     there = reverse("completion_text", args=[completion.pk, "response"])
@@ -73,18 +73,18 @@ def test_hostile_words_of_a_grader_are_text(visitor):
         ("\U000e0041", "U+E0041"),
     ],
 )  # fmt: skip
-def test_what_hides_is_spelt_out(text, shown):
+def test_invisible_characters_are_spelt_out(text, shown):
     assert shown in highlighting.plain(text).segments[0].html
 
 
-def test_emoji_and_other_scripts_stay_as_they_are():
+def test_emoji_and_other_scripts_stay_unchanged():
     text = "\U0001f468\u200d\U0001f469 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 naïve 漢字"
     assert highlighting.plain(text).segments[0].html == text
 
 
 def test_fences_are_code_and_keep_every_letter():
     shown = highlighting.answer("One\n```python\nx = 1 < 2\n```\nTwo\n~~~\nplain & simple\n~~~")
-    assert [(one.code, one.language) for one in shown.segments] == [
+    assert [(segment.code, segment.language) for segment in shown.segments] == [
         (False, ""), (True, "python"), (False, ""), (True, ""),
     ]  # fmt: skip
     assert "&lt;" in shown.segments[1].html
@@ -110,9 +110,9 @@ def test_beyond_the_bound_code_within_lines_stays_as_it_was_written():
 def test_the_answers_of_one_page_share_its_bounds():
     code = "```python\n" + f"# {'c' * 900}\n" * 30 + "```"  # of few tokens, so that letters are what is bounded
     first, second = highlighting.answers([code, code])
-    assert [one.segments[0].coloured for one in (first, second)] == [True, False]
+    assert [answer.segments[0].coloured for answer in (first, second)] == [True, False]
     many = highlighting.answers(["```\na\n```\n" * 300] * 50)
-    assert sum(len(one.segments) for one in many) <= highlighting.SEGMENTS_EACH * 50 + 50
+    assert sum(len(answer.segments) for answer in many) <= highlighting.SEGMENTS_EACH * 50 + 50
 
 
 @pytest.mark.parametrize("language", sorted(set(highlighting.LANGUAGES.values())))

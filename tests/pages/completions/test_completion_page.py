@@ -49,9 +49,9 @@ def scored():
     return score.completion
 
 
-def test_it_shows_the_texts_the_scores_and_how_the_reward_came_about(visitor, scored):
+def test_it_shows_the_texts_the_scores_and_how_the_reward_was_computed(visitor, scored):
     html = page_of(visitor("training_operator", scored.organization), scored)
-    for told in (
+    for text in (
         "What is 2 + 2?",
         "0.800",
         "Right, and short.",
@@ -60,20 +60,20 @@ def test_it_shows_the_texts_the_scores_and_how_the_reward_came_about(visitor, sc
         "row-7",
         "&quot;seed&quot;: 11",
     ):
-        assert told in html
+        assert text in html
     assert "The mean of the scores, each with its weight" in html
     assert "1 missing" in html
     assert "weight 0.75" in html
 
 
-def test_a_failed_run_says_its_code_and_what_must_change(visitor, scored):
+def test_a_failed_run_shows_its_code_and_what_to_change(visitor, scored):
     html = page_of(visitor("training_operator", scored.organization), scored)
     assert "timeout" in html
     assert "Answer within the grader&#x27;s time limit" in html
     assert "3 attempts" in html
 
 
-def test_a_completion_without_a_reward_says_why_and_shows_no_zero(visitor):
+def test_a_completion_without_a_reward_shows_why_and_no_zero(visitor):
     run = RunFactory(status="failed", error_code="timeout", attempt=1)
     Reward.objects.create(
         completion=run.completion, organization=run.organization, task=run.task, value=None, confidence=None,
@@ -84,7 +84,7 @@ def test_a_completion_without_a_reward_says_why_and_shows_no_zero(visitor):
     assert "0.000" not in html
 
 
-def test_it_is_live_while_it_is_scored_and_still_once_it_is_final(visitor, scored):
+def test_it_refreshes_until_it_is_final(visitor, scored):
     run = RunFactory(status="running", attempt=1, started_at=timezone.now())
     client = visitor("training_operator", run.organization)
     assert 'data-live="' in page_of(client, run.completion)
@@ -96,7 +96,7 @@ def test_it_is_live_while_it_is_scored_and_still_once_it_is_final(visitor, score
     assert 'data-live="' not in page_of(visitor("training_operator", scored.organization), scored)
 
 
-def test_messages_are_bubbles_and_the_system_prompt_stands_above(visitor):
+def test_messages_are_bubbles_below_the_system_prompt(visitor):
     task = TaskFactory()
     task.version.content = {**task.version.content, "systemPrompt": "Be terse."}
     task.version.save()
@@ -146,7 +146,7 @@ def test_it_takes_few_queries_however_many_graders(visitor, keys_at_hand, django
         assert "Other answers to this prompt" in page_of(client, completion)
 
 
-def test_raw_shows_the_response_as_it_came(visitor):
+def test_raw_shows_the_unchanged_response(visitor):
     completion = CompletionFactory(response="Hi\n```python\nx = 1\n```\n")
     client = visitor("training_operator", completion.organization)
     assert 'class="code"' in page_of(client, completion)

@@ -39,10 +39,10 @@ def grader(maker):
 
 @pytest.fixture
 def task(grader):
-    made = TaskFactory(graders=[grader], name="Our own task", share_text=True)
-    ours = GraderFactory(organization=made.organization, name="Inner judge")
-    PanelMember.objects.create(task_version=made.version, grader=ours, position=1, weight=0.625)
-    return made
+    own_task = TaskFactory(graders=[grader], name="Our own task", share_text=True)
+    ours = GraderFactory(organization=own_task.organization, name="Inner judge")
+    PanelMember.objects.create(task_version=own_task.version, grader=ours, position=1, weight=0.625)
+    return own_task
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def seen(client, completion, status=200):
 
 
 @pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
-def test_the_organization_that_asked_sees_all_of_it(visitor, completion, role):
+def test_the_submitting_organization_sees_everything(visitor, completion, role):
     html = seen(visitor(role, completion.organization), completion)
-    for told in (
+    for text in (
         PROMPT,
         RESPONSE,
         EXTERNAL,
@@ -91,16 +91,16 @@ def test_the_organization_that_asked_sees_all_of_it(visitor, completion, role):
         "0.444",
         "Who may see what",
     ):
-        assert told in html
+        assert text in html
 
 
 def test_the_graders_owner_sees_the_texts_and_their_own_score(owner, completion):
     html = seen(owner, completion)
-    for told in (PROMPT, RESPONSE, "0.111", OWN_REASON, "its task shares text with the owners of its graders"):
-        assert told in html
+    for text in (PROMPT, RESPONSE, "0.111", OWN_REASON, "its task shares text with the owners of its graders"):
+        assert text in html
 
 
-def test_and_nothing_else_of_it(owner, completion, task):
+def test_the_graders_owner_sees_nothing_else_of_it(owner, completion, task):
     html = seen(owner, completion)
     hidden = (
         EXTERNAL, METADATA, OTHER_REASON, "0.777", "0.444", task.name, task.organization.name, "Inner judge", "0.625",
@@ -110,7 +110,7 @@ def test_and_nothing_else_of_it(owner, completion, task):
         assert untold not in html, untold
 
 
-def test_without_share_text_the_page_is_not_there_and_the_score_is(owner, completion, task, grader):
+def test_without_share_text_the_owner_sees_the_score_and_not_the_completion(owner, completion, task, grader):
     task.share_text = False
     task.save()
     seen(owner, completion, 404)
@@ -123,7 +123,7 @@ def test_without_share_text_the_page_is_not_there_and_the_score_is(owner, comple
     assert owner.get(reverse("completion_text", args=[completion.pk, "response"])).status_code == 404
 
 
-def test_what_a_grader_redacts_other_organizations_do_not_see(visitor, owner, completion, grader):
+def test_other_organizations_do_not_see_redacted_reasoning(visitor, owner, completion, grader):
     grader.redact_reasoning = grader.redact_dimensions = True
     grader.save()
     html = seen(visitor("organization_admin", completion.organization), completion)
@@ -134,7 +134,7 @@ def test_what_a_grader_redacts_other_organizations_do_not_see(visitor, owner, co
     assert OWN_REASON in seen(owner, completion)
 
 
-def test_whether_another_organizations_grader_redacts_is_not_told(visitor, completion, grader):
+def test_redaction_by_another_organizations_grader_is_not_revealed(visitor, completion, grader):
     client = visitor("organization_admin", completion.organization)
     completion.scores.filter(grader=grader).update(reasoning=None, dimensions=None)
     before = client.get(reverse("score", args=[completion.scores.get(grader=grader).pk])).content
@@ -156,12 +156,12 @@ def test_other_organizations_and_colleagues_of_the_owner_find_nothing(visitor, c
         assert PROMPT not in client.get(reverse("completions")).content.decode()
 
 
-def test_metadata_is_no_file_for_who_does_not_read_it(owner, completion):
+def test_metadata_cannot_be_downloaded_without_the_right_to_read_it(owner, completion):
     assert owner.get(reverse("completion_text", args=[completion.pk, "response"])).content == RESPONSE.encode()
     assert owner.get(reverse("completion_text", args=[completion.pk, "metadata"])).status_code == 404
 
 
-def test_the_list_shows_a_shared_one_without_whose_it_is(owner, completion):
+def test_the_list_shows_a_shared_completion_without_its_owner(owner, completion):
     html = owner.get(reverse("completions")).content.decode()
     assert PROMPT in html
     assert "shared with you" in html
@@ -170,7 +170,7 @@ def test_the_list_shows_a_shared_one_without_whose_it_is(owner, completion):
     assert PROMPT not in owner.get(reverse("completions"), {"externalId": EXTERNAL}).content.decode()
 
 
-def test_an_erased_one_says_so_and_keeps_its_scores(visitor, completion):
+def test_an_erased_completion_is_marked_and_keeps_its_scores(visitor, completion):
     deleting.delete_completion(completion.pk)
     client = visitor("organization_admin", completion.organization)
     html = seen(client, completion)
@@ -182,7 +182,7 @@ def test_an_erased_one_says_so_and_keeps_its_scores(visitor, completion):
     assert "Text erased" in client.get(reverse("completions")).content.decode()
 
 
-def test_a_message_of_a_failure_that_names_a_foreign_host_is_not_told(visitor, task, grader, owner):
+def test_a_failure_message_that_names_a_foreign_host_is_hidden(visitor, task, grader, owner):
     run = RunFactory(
         completion__task=task, grader=grader, status="failed", error_code="connect_failed", attempt=1,
         error_message="grader.secret.example refused the connection.",
@@ -193,7 +193,7 @@ def test_a_message_of_a_failure_that_names_a_foreign_host_is_not_told(visitor, t
     assert "grader.secret.example" in seen(owner, run.completion)
 
 
-def test_a_role_without_reasoning_sees_the_numbers_alone(visitor, completion):
+def test_a_role_without_reasoning_sees_only_the_numbers(visitor, completion):
     from autotune.access.models import Role
 
     names = ("completions", "scores", "workflow_runs")
@@ -234,7 +234,7 @@ def _reader(completion, name="reader_of_ours"):
     )  # fmt: skip
 
 
-def test_names_of_custom_roles_are_for_who_reads_roles(visitor, completion):
+def test_names_of_custom_roles_require_the_right_to_read_roles(visitor, completion):
     _reader(completion, "night_watch")
     html = seen(visitor(_reader(completion), completion.organization), completion)
     assert "Who may see what" in html
@@ -243,12 +243,12 @@ def test_names_of_custom_roles_are_for_who_reads_roles(visitor, completion):
     assert "night watch" in seen(visitor("organization_admin", completion.organization), completion)
 
 
-def test_what_a_grader_redacts_is_for_who_sees_it_whole(visitor, completion, task):
+def test_redacted_reasoning_is_marked_for_those_who_see_it(visitor, completion, task):
     ours = task.version.members.last().grader
     ours.redact_reasoning = True
     ours.save()
-    told = "reasoning is redacted for others"
-    assert told in seen(visitor("organization_admin", completion.organization), completion)
+    note = "reasoning is redacted for others"
+    assert note in seen(visitor("organization_admin", completion.organization), completion)
     html = seen(visitor(_reader(completion), completion.organization), completion)
-    assert told not in html
+    assert note not in html
     assert "its owners decide what others see" in html

@@ -28,12 +28,12 @@ def five(client):
 
 def foot(client, query=""):
     text = client.get(f"/completions?{query}").content.decode()
-    found = re.search(r'aria-label="Pages">\s*<span>([^<]*)</span>', text)
-    return found and found[1].strip()
+    match = re.search(r'aria-label="Pages">\s*<span>([^<]*)</span>', text)
+    return match and match[1].strip()
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected"),
     [
         ("limit=2", "1–2 of 5 completions"),
         ("limit=2&offset=4", "5–5 of 5 completions"),
@@ -43,12 +43,12 @@ def foot(client, query=""):
         ("limit=2&status=pending", "1–2 completions"),
     ],
 )
-def test_few_are_counted_exactly(client, five, query, told):
-    assert foot(client, query) == told
+def test_few_are_counted_exactly(client, five, query, expected):
+    assert foot(client, query) == expected
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "expected"),
     [
         ("limit=2", "1–2 of 3+ completions"),
         ("limit=2&modelId=model-0", "1–2 of 3 completions"),
@@ -56,13 +56,16 @@ def test_few_are_counted_exactly(client, five, query, told):
         ("limit=2&offset=4", "5–5 of 5 completions"),
     ],
 )
-def test_beyond_the_bound_it_says_that_there_are_more(client, five, monkeypatch, query, told):
+def test_above_the_limit_the_count_is_a_lower_bound(client, five, monkeypatch, query, expected):
     monkeypatch.setattr(listing, "COUNTED", 3)
-    assert foot(client, query) == told
+    assert foot(client, query) == expected
 
 
-def test_a_page_that_holds_all_counts_nothing(client, five):
+def test_a_complete_page_needs_no_count(client, five):
     for query, counts in (("", 0), ("limit=2", 1)):
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             foot(client, query)
-        assert sum("COUNT(" in one["sql"] and "tasks_completion" in one["sql"] for one in asked) == counts
+        assert (
+            sum("COUNT(" in statement["sql"] and "tasks_completion" in statement["sql"] for statement in queries)
+            == counts
+        )

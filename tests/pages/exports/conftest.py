@@ -36,10 +36,10 @@ def scored(task):
     """`scored(6)`: so many scored completions of three prompts."""
 
     def make(count, task=task, **more):
-        made = []
+        completions = []
         for n in range(count):
             prompt = more.get("prompt", f"prompt {n % 3}")
-            made.append(
+            completions.append(
                 ScoreFactory(
                     run__completion__task=task,
                     run__completion__prompt=prompt,
@@ -50,14 +50,14 @@ def scored(task):
                     value=(n + 1) / 10,
                 ).completion
             )
-        return made
+        return completions
 
     return make
 
 
 @pytest.fixture
 def run(django_capture_on_commit_callbacks):
-    """`run(export)`: as a worker does; its row as it stands then."""
+    """`run(export)`: run it as a worker does; return its current row."""
 
     def work(export):
         with django_capture_on_commit_callbacks(execute=True):

@@ -1,4 +1,4 @@
-"""What a page says."""
+"""The visible text of a page."""
 
 import html
 import re

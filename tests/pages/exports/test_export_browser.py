@@ -21,7 +21,7 @@ def test_the_count_follows_what_is_typed_and_the_field_keeps_its_focus(operator,
     expect(count).to_have_text("4 rows")
     expect(page.get_by_label("Score from")).to_be_focused()
     expect(page).to_have_url(f"{live_server.url}/exports/new?taskId={public('task', task)}&minScore=0.35")
-    assert page.said == []
+    assert page.console_errors == []
     assert foreign(page, live_server) == []
 
 
@@ -37,7 +37,7 @@ def test_on_a_phone_the_count_and_the_start_stay_in_sight(operator, task, scored
     expect(start).to_be_in_viewport(ratio=1)
 
 
-def test_a_layout_brings_its_own_choices(operator, task, scored, browse):
+def test_a_layout_shows_its_own_options(operator, task, scored, browse):
     scored(9)
     page = browse(operator, f"/exports/new?taskId={public('task', task)}")
     expect(page.get_by_label("Which pairs")).to_be_hidden()
@@ -50,7 +50,7 @@ def test_a_layout_brings_its_own_choices(operator, task, scored, browse):
     expect(page.get_by_label("Seed")).to_be_visible()
 
 
-def test_enter_in_a_field_begins_nothing(operator, task, scored, browse):
+def test_enter_in_a_field_starts_nothing(operator, task, scored, browse):
     scored(7)
     page = browse(operator, f"/exports/new?taskId={public('task', task)}")
     page.get_by_role("combobox", name="Model").fill("osprey-32b")
@@ -59,7 +59,7 @@ def test_enter_in_a_field_begins_nothing(operator, task, scored, browse):
     assert not Export.objects.exists()
 
 
-def test_it_works_by_keyboard_alone_and_begins(operator, task, scored, browse):
+def test_an_export_can_be_started_by_keyboard(operator, task, scored, browse):
     scored(7)
     page = browse(operator, "/exports/new")
     page.get_by_role("radio", name="Records").focus()
@@ -90,12 +90,12 @@ def test_a_command_is_copied(operator, browse):
     assert f"{digest}  records.jsonl" in page.evaluate("navigator.clipboard.readText()")
 
 
-def test_progress_comes_by_itself(operator, browse):
+def test_progress_updates_automatically(operator, browse):
     export = ExportFactory(organization=operator.organization, created_by=operator.user, status="running", expected=100)
     page = browse(operator, f"/exports/{public('exp', export)}")
     Export.objects.update(rows=50)
     expect(page.get_by_text("50 % of about 100 rows")).to_be_visible()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -104,8 +104,13 @@ def test_nothing_is_wider_than_a_phone(operator, task, scored, browse, scheme):
     export = ExportFactory(
         organization=operator.organization, created_by=operator.user, rows=1, files={"records.jsonl": b"{}\n"}
     )
-    told = f"taskId={public('task', task)}"
-    for path in ("/exports", f"/exports/new?{told}", f"/exports/{public('exp', export)}", f"/pairs?{told}"):
+    task_filter = f"taskId={public('task', task)}"
+    for path in (
+        "/exports",
+        f"/exports/new?{task_filter}",
+        f"/exports/{public('exp', export)}",
+        f"/pairs?{task_filter}",
+    ):
         page = browse(operator, path, viewport=PHONE, color_scheme=scheme)
         assert too_wide(page) <= 0, path
-        assert page.said == []
+        assert page.console_errors == []

@@ -10,7 +10,7 @@ from tests.factories import ExportFactory, TaskFactory, UserFactory, public
 HOSTILE = "<script>alert(1)</script>\u202egnp.exe 🦜" + "a" * 150
 
 
-def test_it_tells_status_layout_task_rows_and_who_asked(operator, task, see):
+def test_it_shows_status_layout_task_rows_and_requester(operator, task, see):
     ExportFactory(
         organization=operator.organization, created_by=operator.user, status="running", rows=300, left_out=2,
         expected=1000, query={"taskId": public("task", task), "layout": "preferences", "format": "parquet"},
@@ -20,20 +20,20 @@ def test_it_tells_status_layout_task_rows_and_who_asked(operator, task, see):
         assert words in seen
 
 
-def test_it_looks_again_every_five_seconds_while_one_runs_and_not_otherwise(operator, see):
+def test_it_refreshes_every_five_seconds_only_while_an_export_runs(operator, see):
     export = ExportFactory(organization=operator.organization, created_by=operator.user)
     assert 'data-live="5"' in see(operator, "/exports").html
     type(export).objects.update(status="cancelled")
     assert "data-live" not in see(operator, "/exports").html
 
 
-def test_an_empty_list_leads_to_the_form(operator, see):
+def test_an_empty_list_links_to_the_form(operator, see):
     seen = see(operator, "/exports")
     assert "No exports yet" in seen
     assert 'href="/exports/new"' in seen.html
 
 
-def test_a_filter_without_matches_says_so_and_a_bad_one_is_told(operator, see):
+def test_filters_without_matches_and_invalid_filters_are_reported(operator, see):
     ExportFactory(organization=operator.organization, created_by=operator.user)
     assert "No export has this status" in see(operator, "/exports?status=expired")
     bad = see(operator, "/exports?status=nonsense")
@@ -43,17 +43,17 @@ def test_a_filter_without_matches_says_so_and_a_bad_one_is_told(operator, see):
 
 @pytest.mark.parametrize("role", ["reviewer", "grader_owner"])
 @pytest.mark.parametrize("path", ["/exports", "/exports/new", "/pairs"])
-def test_who_may_not_read_training_data_is_refused(visitor, role, path):
+def test_a_role_without_training_data_is_refused(visitor, role, path):
     assert visitor(role).get(path).status_code == 403
 
 
-def test_an_admin_sees_it_with_the_address_of_who_asked(visitor, operator, see):
+def test_an_admin_sees_the_email_of_the_requester(visitor, operator, see):
     ExportFactory(organization=operator.organization, created_by=operator.user)
     admin = visitor("organization_admin", operator.organization)
     assert f"by {operator.user.email}" in see(admin, "/exports")
 
 
-def test_an_export_of_another_organization_is_not_there(visitor, operator, see):
+def test_an_export_of_another_organization_is_not_listed(visitor, operator, see):
     export = ExportFactory()
     assert public("exp", export) not in see(operator, "/exports").html
     assert operator.get(f"/exports/{public('exp', export)}").status_code == 404
@@ -61,7 +61,7 @@ def test_an_export_of_another_organization_is_not_there(visitor, operator, see):
     assert operator.post(f"/exports/{public('exp', export)}/link", {"expires_in_s": "3600"}).status_code == 404
 
 
-def test_an_export_that_reads_more_widely_is_not_there(operator, see):
+def test_an_export_with_a_wider_scope_is_not_listed(operator, see):
     export = ExportFactory(organization=operator.organization, reach="all")
     assert public("exp", export) not in see(operator, "/exports").html
     assert operator.get(f"/exports/{public('exp', export)}").status_code == 404

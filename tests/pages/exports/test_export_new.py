@@ -22,7 +22,7 @@ def samples(seen):
     ]
 
 
-def test_it_counts_and_shows_the_first_rows_before_anything_is_begun(operator, task, scored, see):
+def test_it_counts_and_previews_rows_before_an_export_starts(operator, task, scored, see):
     scored(7)
     seen = see(operator, "/exports/new", taskId=public("task", task))
     assert "7 rows" in seen
@@ -31,7 +31,7 @@ def test_it_counts_and_shows_the_first_rows_before_anything_is_begun(operator, t
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_sample_is_what_the_file_begins_with(
+def test_the_preview_equals_the_first_rows_of_the_file(
     operator, task, scored, see, run, django_capture_on_commit_callbacks, layout
 ):
     scored(9)
@@ -44,7 +44,7 @@ def test_the_sample_is_what_the_file_begins_with(
     assert shown
 
 
-def test_the_address_fills_the_form_in(operator, task, scored, see):
+def test_the_query_string_fills_in_the_form(operator, task, scored, see):
     scored(7)
     seen = see(operator, "/exports/new", taskId=public("task", task), minScore="0.35", layout="kto", threshold="0.6")
     assert "4 rows" in seen
@@ -63,7 +63,7 @@ def test_the_address_fills_the_form_in(operator, task, scored, see):
         {"per": "grader", "maxScore": 0.4},
     ],
 )
-def test_the_count_is_that_of_the_file(operator, task, scored, filters):
+def test_the_count_equals_the_rows_of_the_file(operator, task, scored, filters):
     from autotune.access.models import Membership
     from autotune.access.principal import Principal
     from autotune.core.api import parsing
@@ -96,7 +96,7 @@ def test_it_says_how_many_are_left_out_and_why(operator, task, scored, see):
         assert words in seen
 
 
-def test_what_cannot_be_is_told_and_nothing_is_begun(operator, task, see):
+def test_invalid_options_are_reported_and_nothing_starts(operator, task, see):
     seen = see(operator, "/exports/new", minScore="0.9", maxScore="0.2")
     assert seen.status == 200
     assert "Correct these fields to export" in seen
@@ -106,14 +106,14 @@ def test_what_cannot_be_is_told_and_nothing_is_begun(operator, task, see):
     assert not Export.objects.exists()
 
 
-def test_a_task_of_others_is_no_task(operator, see):
+def test_a_task_of_another_organization_is_not_found(operator, see):
     theirs = public("task", TaskFactory())
     assert "Correct these fields to export" in see(operator, "/exports/new", taskId=theirs)
     assert operator.post("/exports/new", {"taskId": theirs, "start": "1"}).status_code == 400
     assert not Export.objects.exists()
 
 
-def test_fields_of_other_layouts_count_for_nothing(operator, task):
+def test_fields_of_other_layouts_are_ignored(operator, task):
     operator.post(
         "/exports/new",
         {"layout": "records", "minScoreDelta": "0.4", "strategy": "all", "threshold": "0.9", "start": "1"},
@@ -121,7 +121,7 @@ def test_fields_of_other_layouts_count_for_nothing(operator, task):
     assert Export.objects.get().query == {}
 
 
-def test_a_seed_counts_with_chance_alone(operator):
+def test_a_seed_is_used_only_with_the_random_strategy(operator):
     operator.post(
         "/exports/new",
         {"layout": "preferences", "strategy": "best_worst", "seed": "4", "capPerPrompt": "9", "start": "1"},
@@ -129,7 +129,7 @@ def test_a_seed_counts_with_chance_alone(operator):
     assert Export.objects.get().query == {"layout": "preferences"}
 
 
-def test_without_javascript_counting_leads_to_the_address_of_the_choices(operator, task):
+def test_without_javascript_counting_redirects_to_the_options(operator, task):
     answer = operator.post(
         "/exports/new", {"layout": "kto", "taskId": public("task", task), "minScore": "0.5", "preview": "1"}
     )
@@ -141,15 +141,15 @@ def test_without_javascript_counting_leads_to_the_address_of_the_choices(operato
 
 def test_pairs_are_counted_by_their_choices(operator, task, scored, see):
     scored(9)
-    one = see(operator, "/exports/new", taskId=public("task", task), layout="preferences")
-    many = see(
+    best_worst = see(operator, "/exports/new", taskId=public("task", task), layout="preferences")
+    all_pairs = see(
         operator, "/exports/new", taskId=public("task", task), layout="preferences", strategy="all", minScoreDelta="0.3"
     )
-    assert "3 pairs" in one
-    assert "9 pairs" in many
+    assert "3 pairs" in best_worst
+    assert "9 pairs" in all_pairs
 
 
-def test_beyond_the_limit_it_says_more_than(operator, task, scored, see, monkeypatch):
+def test_above_the_limit_the_count_is_a_lower_bound(operator, task, scored, see, monkeypatch):
     monkeypatch.setattr(previews, "MOST", 4)
     scored(7)
     assert "more than 4 rows" in see(operator, "/exports/new", taskId=public("task", task))
@@ -169,13 +169,13 @@ def test_many_pairs_are_counted_among_the_first_prompts(operator, task, scored, 
     assert "more than 2 pairs" in see(operator, "/exports/new", taskId=public("task", task), layout="preferences")
 
 
-def test_json_of_too_many_rows_is_warned_of(operator, task, scored, see, monkeypatch):
+def test_too_many_rows_for_json_show_a_warning(operator, task, scored, see, monkeypatch):
     monkeypatch.setattr("exports.formats.json.MAX_RECORDS", 3)
     scored(7)
     assert "JSON holds at most 10,000 rows" in see(operator, "/exports/new", taskId=public("task", task), format="json")
 
 
-def test_one_that_may_not_be_begun_is_refused_with_the_reason(operator, task, settings):
+def test_an_export_that_may_not_start_is_refused_with_the_reason(operator, task, settings):
     settings.EXPORTS_WAITING = 0
     answer = operator.post("/exports/new", {"start": "1"})
     assert answer.status_code == 400
@@ -205,32 +205,34 @@ def test_hostile_texts_are_text(operator, task, scored, see):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_form_takes_few_queries(operator, task, scored, layout):
     scored(9)
-    with CaptureQueriesContext(connection) as asked:
+    with CaptureQueriesContext(connection) as queries:
         operator.get("/exports/new", {"taskId": public("task", task), "layout": layout})
     read = [
-        sql for one in asked.captured_queries if (sql := one["sql"].lstrip()).lower().startswith(("select", "with"))
+        sql
+        for query in queries.captured_queries
+        if (sql := query["sql"].lstrip()).lower().startswith(("select", "with"))
     ]
     # settings of a statement's transaction, and keys that a process reads once
     settings = ("set_config", "core_datakey", "core_masterkey")
     assert len([sql for sql in read if not any(name in sql for name in settings)]) <= 20
 
 
-def test_the_trail_has_of_which_task_how_many_rows_were_shown(operator, task, scored, see):
+def test_the_audit_log_records_the_task_and_the_number_of_previewed_rows(operator, task, scored, see):
     scored(7)
     see(operator, "/exports/new", taskId=public("task", task))
     event = AuditEvent.objects.get(action="exports.read")
     assert (event.object_id, event.objects_count) == (public("task", task), first_rows.SAMPLE)
 
 
-def test_the_trail_has_a_form_that_was_sent_by_the_name_of_the_api(operator, task, scored):
+def test_the_audit_log_uses_the_action_names_of_the_api(operator, task, scored):
     scored(3)
     operator.post("/exports/new", {"taskId": public("task", task), "preview": "1"})
     operator.post("/exports/new", {"minScore": "0.9", "maxScore": "0.2", "start": "1"})
     operator.post("/exports/new", {"taskId": public("task", task), "start": "1"})
-    made = public("exp", Export.objects.get())
-    found = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
-    assert list(found.values_list("action", "object_id", "outcome")) == [
+    export_id = public("exp", Export.objects.get())
+    events = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
+    assert list(events.values_list("action", "object_id", "outcome")) == [
         ("exports.read", "", "succeeded"),
         ("exports.create", "", "refused"),
-        ("exports.create", made, "succeeded"),
+        ("exports.create", export_id, "succeeded"),
     ]

@@ -24,7 +24,7 @@ def done(operator):
     )  # fmt: skip
 
 
-def test_one_that_runs_tells_how_far_it_is_and_looks_again(operator, see, path):
+def test_a_running_export_shows_its_progress_and_refreshes(operator, see, path):
     export = ExportFactory(
         organization=operator.organization, created_by=operator.user, status="running", rows=250, expected=1000
     )
@@ -47,7 +47,7 @@ def test_a_completed_one_has_files_downloads_and_commands(operator, done, see, p
     assert "data-live" not in seen.html
 
 
-def test_the_download_of_the_page_is_that_of_the_api(operator, done, path):
+def test_the_page_downloads_the_same_file_as_the_api(operator, done, path):
     answer = operator.get(f"/api/v1{path(done)}/download?file=preferences.jsonl")
     assert b"".join(answer.streaming_content) == b'{"a": 1}\n'
     assert AuditEvent.objects.filter(object_id=public("exp", done), actor=operator.user.email).exists()
@@ -60,7 +60,7 @@ def test_a_link_is_shown_once_and_works_without_a_key(operator, done, see, path,
     assert url not in see(operator, path(done)).html
 
 
-def test_a_link_to_a_file_that_is_none_is_refused(operator, done, path):
+def test_a_link_to_an_unknown_file_is_refused(operator, done, path):
     answer = operator.post(f"{path(done)}/link", {"file": "nothing.jsonl", "expires_in_s": "3600"})
     assert answer.status_code == 400
     assert "/api/v1/downloads/" not in answer.content.decode()
@@ -73,7 +73,7 @@ def test_it_is_cancelled_from_its_page(operator, see, path):
     assert "Somebody cancelled the export" in see(operator, path(export))
 
 
-def test_one_that_is_over_is_not_cancelled(operator, done, path):
+def test_a_finished_export_cannot_be_cancelled(operator, done, path):
     answer = operator.post(f"{path(done)}/cancel", follow=True)
     assert "can no longer be cancelled" in answer.content.decode()
 
@@ -95,21 +95,21 @@ def test_one_that_is_over_is_not_cancelled(operator, done, path):
         ("expired", {}, "at the end of their storage period"),
     ],
 )
-def test_each_state_says_what_it_means(operator, see, path, status, fields, words):
+def test_each_state_explains_itself(operator, see, path, status, fields, words):
     export = ExportFactory(organization=operator.organization, created_by=operator.user, status=status, **fields)
     seen = see(operator, path(export))
     assert words in seen
     assert "/download" not in seen.html
 
 
-def test_one_past_its_time_has_no_files_though_they_are_not_deleted_yet(operator, done, see, path):
+def test_an_expired_export_shows_no_files_even_before_they_are_deleted(operator, done, see, path):
     Export.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
     seen = see(operator, path(done))
     assert "expired" in seen
     assert "/download" not in seen.html
 
 
-def test_the_same_choices_can_be_asked_for_again(operator, done, see, path):
+def test_an_export_can_be_repeated_with_the_same_options(operator, done, see, path):
     assert "/exports/new?layout=preferences&amp;minScoreDelta=0.2" in see(operator, path(done)).html
 
 
@@ -118,11 +118,11 @@ def test_the_page_takes_few_queries(operator, done, path, django_assert_max_num_
         assert operator.get(path(done)).status_code == 200
 
 
-def test_the_trail_has_a_link_and_a_cancellation_by_the_names_of_the_api(operator, done, path):
+def test_the_audit_log_records_links_and_cancellations(operator, done, path):
     operator.post(f"{path(done)}/link", {"file": "preferences.jsonl", "expires_in_s": "3600"})
     operator.post(f"{path(done)}/cancel")
-    found = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
-    assert list(found.values_list("action", "object_id")) == [
+    events = AuditEvent.objects.filter(method="POST").order_by("at", "pk")
+    assert list(events.values_list("action", "object_id")) == [
         ("exports.read", public("exp", done)),
         ("exports.update", public("exp", done)),
     ]

@@ -12,7 +12,7 @@ def test_without_a_task_it_asks_for_one(operator, see):
     assert "faults" not in seen.html
 
 
-def test_the_better_answer_stands_beside_the_worse_with_their_margin(operator, task, scored, see):
+def test_better_and_worse_answers_are_shown_side_by_side_with_their_margin(operator, task, scored, see):
     scored(9)
     seen = see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.6")
     assert "3 pairs in all; 3 of them are shown" in seen
@@ -20,7 +20,7 @@ def test_the_better_answer_stands_beside_the_worse_with_their_margin(operator, t
     assert seen.text.index("Chosen 0.7") < seen.text.index("Rejected 0.1") or "Chosen 0.8" in seen
 
 
-def test_it_leads_to_an_export_with_the_same_choices(operator, task, scored, see):
+def test_it_links_to_an_export_with_the_same_options(operator, task, scored, see):
     scored(9)
     seen = see(operator, "/pairs", taskId=public("task", task), strategy="all", capPerPrompt="5", minScoreDelta="0.2")
     link = f"/exports/new?layout=preferences&amp;minScoreDelta=0.2&amp;taskId={public('task', task)}&amp;strategy=all&amp;capPerPrompt=5"
@@ -28,13 +28,13 @@ def test_it_leads_to_an_export_with_the_same_choices(operator, task, scored, see
     assert "Correct these fields" not in see(operator, link.replace("&amp;", "&"))
 
 
-def test_a_task_of_others_is_told_as_none(operator, see):
+def test_a_task_of_another_organization_is_not_found(operator, see):
     seen = see(operator, "/pairs", taskId=public("task", TaskFactory()))
     assert "There is no such task" in seen
     assert "pairs in all" not in seen
 
 
-def test_no_pairs_says_what_to_change(operator, task, scored, see):
+def test_without_pairs_the_page_says_what_to_change(operator, task, scored, see):
     scored(2)
     assert "Reduce the difference" in see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.9")
 
@@ -46,14 +46,14 @@ def test_hostile_texts_are_text(operator, task, scored, see):
     assert "<script>alert" not in seen.html
 
 
-def test_code_in_an_answer_stands_apart(operator, task, scored, see):
+def test_code_in_an_answer_is_set_apart(operator, task, scored, see):
     scored(6, response="So:\n\n```python\nx = 1\n```")
     seen = see(operator, "/pairs", taskId=public("task", task))
     assert 'class="code-block"' in seen.html
     assert "```" not in seen
 
 
-def test_a_long_answer_is_cut_and_says_so(operator, task, scored, see):
+def test_a_long_answer_is_truncated_and_marked(operator, task, scored, see):
     scored(6, response="a" * (SHOWN + 1_234))
     assert "1,234 more characters" in see(operator, "/pairs", taskId=public("task", task))
 
@@ -64,7 +64,7 @@ def test_the_page_takes_few_queries(operator, task, scored, django_assert_max_nu
         assert operator.get("/pairs", {"taskId": public("task", task)}).status_code == 200
 
 
-def test_the_trail_has_of_which_task_how_many_pairs_were_shown(operator, task, scored, see):
+def test_the_audit_log_records_the_task_and_the_number_of_pairs(operator, task, scored, see):
     scored(9)
     seen = see(operator, "/pairs", taskId=public("task", task))
     event = AuditEvent.objects.get(action="pairs.read")

@@ -20,11 +20,11 @@ def test_no_page_shows_them_the_navigation(lacking, path):
     assert lacking.organization.name not in body
 
 
-def test_the_overview_is_closed_to_them_too(lacking):
+def test_the_overview_is_not_available_either(lacking):
     answer = lacking.get("/")
     assert answer.status_code == 302
     assert answer["Location"].startswith(SET_UP)
 
 
-def test_whoever_need_not_keeps_the_navigation(visitor):
+def test_people_who_need_no_second_factor_keep_the_navigation(visitor):
     assert 'id="nav"' in visitor().get("/account/confirm").content.decode()

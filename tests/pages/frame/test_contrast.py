@@ -27,29 +27,29 @@ PARTS = (
 
 
 def tokens():
-    found = PAIR.findall((CSS / "tokens.css").read_text())
-    return {"light": {name: light for name, light, _ in found}, "dark": {name: dark for name, _, dark in found}}
+    pairs = PAIR.findall((CSS / "tokens.css").read_text())
+    return {"light": {name: light for name, light, _ in pairs}, "dark": {name: dark for name, _, dark in pairs}}
 
 
 def luminance(colour):
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast(first, second):
+    low, high = sorted((luminance(first), luminance(second)))
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_measure_is_right():
+def test_the_contrast_is_computed_correctly():
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("least", "pairs"), [(4.5, TEXT), (3.0, PARTS)])
-def test_what_is_used_together_can_be_told_apart(scheme, least, pairs):
+def test_colours_used_together_have_enough_contrast(scheme, least, pairs):
     colours = tokens()[scheme]
     measured = {pair: contrast(colours[pair[0]], colours[pair[1]]) for pair in pairs}
     assert {pair: round(value, 2) for pair, value in measured.items() if value < least} == {}
@@ -59,6 +59,6 @@ OWN = ("base", "frame", "parts", "site", "site/overviews", "access/accounts")
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_colours_are_named_in_the_tokens_alone(name):
+def test_colours_are_defined_only_in_the_tokens(name):
     text = re.sub(r"/\*.*?\*/", "", (CSS / f"{name}.css").read_text(), flags=re.DOTALL)
     assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{}]*[;}])", text) == []

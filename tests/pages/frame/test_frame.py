@@ -20,13 +20,13 @@ def html(client, path, **more):
     return client.get(path, **more).content.decode()
 
 
-def test_a_stranger_is_sent_to_the_login_and_comes_back(client):
+def test_a_stranger_is_sent_to_a_login_that_leads_back(client):
     answer = client.get("/search?q=a b")
     assert answer.status_code == 302
     assert answer["Location"] == "/account/login?next=%2Fsearch%3Fq%3Da%2Bb" or "next=%2Fsearch" in answer["Location"]
 
 
-def test_a_part_whose_session_ended_takes_the_whole_page_to_the_login(client):
+def test_a_refreshing_part_without_a_session_redirects_the_whole_page(client):
     for path in ("/search?q=x", "/", "/?period=7d"):
         answer = client.get(path, headers={**PART, "HX-Current-URL": "http://testserver/workflow-runs?status=failed"})
         login = "/account/login?next=%2Fworkflow-runs%3Fstatus%3Dfailed"
@@ -35,13 +35,13 @@ def test_a_part_whose_session_ended_takes_the_whole_page_to_the_login(client):
     assert elsewhere["HX-Redirect"] == "/account/login"
 
 
-def test_nothing_of_a_page_is_kept_by_a_cache(visitor):
+def test_pages_are_never_cached(visitor):
     client = visitor()
     for path in ("/", "/search", "/search?q=nothing"):
         assert set(client.get(path)["Cache-Control"].split(", ")) >= {"private", "no-store"}, path
 
 
-def test_somebody_without_an_organization_is_told_so():
+def test_a_person_without_an_organization_gets_an_explanation():
     client = Client()
     client.force_login(UserFactory())
     answer = client.get("/search")
@@ -50,7 +50,7 @@ def test_somebody_without_an_organization_is_told_so():
     assert 'id="nav"' not in answer.content.decode()
 
 
-def test_what_is_nowhere_is_a_page_within_the_frame_for_who_is_logged_in(visitor, client):
+def test_an_unknown_path_is_a_404_page_with_the_navigation(visitor, client):
     inside = visitor().get("/nowhere")
     assert inside.status_code == 404
     assert 'id="nav"' in inside.content.decode()
@@ -65,7 +65,7 @@ def test_a_method_that_a_page_does_not_know_is_405(visitor):
     assert (answer.status_code, answer["Allow"]) == (405, "GET, HEAD")
 
 
-def test_what_a_role_may_not_is_403_within_the_frame(visitor):
+def test_a_forbidden_page_is_403_with_the_navigation(visitor):
     @page(("audit", "read"))
     def view(request):
         return HttpResponse("secret")
@@ -80,7 +80,7 @@ def test_what_a_role_may_not_is_403_within_the_frame(visitor):
     assert b"secret" not in answer.content
 
 
-def test_a_form_without_its_token_is_refused_within_the_frame(visitor):
+def test_a_form_without_its_token_is_refused_with_the_navigation(visitor):
     client = visitor()
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(client.user)
@@ -94,7 +94,7 @@ def test_with_one_organization_there_is_nothing_to_switch(visitor):
     assert 'id="organizations"' not in text
 
 
-def test_with_two_one_switches_and_sees_the_other_one_only(visitor):
+def test_with_two_organizations_a_person_can_switch_and_sees_only_the_chosen_one(visitor):
     client = visitor(organization=OrganizationFactory(name="Bergen Compilers"))
     other = OrganizationFactory(name="Lund Law")
     reviewer = Role.objects.get(organization=None, name="reviewer")
@@ -118,7 +118,7 @@ def test_hostile_names_are_text_and_in_one_line(visitor):
     assert "<bdi>&lt;script&gt;alert(1)" in text
 
 
-def test_the_choice_of_colours_is_in_the_page_that_the_server_sends(visitor, client):
+def test_the_server_sends_the_chosen_colour_scheme(visitor, client):
     person = visitor()
     for browser, path in ((person, "/search"), (client, "/"), (client, "/account/login")):
         for theme in ("dark", "light"):
@@ -136,7 +136,7 @@ def test_a_page_has_its_landmarks_and_one_heading(visitor):
     assert text.index('class="skip"') < text.index("<header")
 
 
-def test_the_frame_asks_little_of_the_database(visitor, django_assert_max_num_queries):
+def test_the_frame_takes_few_queries(visitor, django_assert_max_num_queries):
     client = visitor()
     for _ in range(15):
         Membership.objects.create(

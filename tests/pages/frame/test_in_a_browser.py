@@ -32,28 +32,28 @@ def focused(page):
     return page.evaluate("document.activeElement.textContent.trim() || document.activeElement.name")
 
 
-def test_the_search_is_used_by_keyboard_alone(admin, browse):
+def test_the_search_works_by_keyboard(admin, browse):
     page = browse(admin, "/search")
     page.keyboard.press("/")
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.type("law of")
-    found = page.locator("#found a")
-    expect(found).to_have_count(2)
+    results = page.locator("#found a")
+    expect(results).to_have_count(2)
     page.keyboard.press("ArrowDown")
-    expect(found.first).to_be_focused()
+    expect(results.first).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect(found.nth(1)).to_be_focused()
+    expect(results.nth(1)).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect(found.nth(1)).to_be_focused()
+    expect(results.nth(1)).to_be_focused()
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_role("searchbox")).to_have_value("")
-    expect(found).to_have_count(0)
+    expect(results).to_have_count(0)
     page.keyboard.type("a/b")
     expect(page.get_by_role("searchbox")).to_have_value("a/b")
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_the_first_tab_skips_to_the_content(admin, browse):
@@ -81,7 +81,7 @@ def test_on_a_phone_the_menu_opens_and_closes_by_keyboard(admin, browse):
     assert too_wide(page) <= 0
 
 
-def test_one_switches_the_organization_and_dismisses_what_is_said(admin, browse):
+def test_a_person_switches_the_organization_and_dismisses_the_message(admin, browse):
     page = browse(admin, "/")
     page.get_by_role("button", name="Bergen Compilers").click()
     page.get_by_role("button", name="Lund Law").click()
@@ -92,7 +92,7 @@ def test_one_switches_the_organization_and_dismisses_what_is_said(admin, browse)
     expect(toast).to_have_count(0)
 
 
-def test_the_choice_of_colours_is_kept_and_is_there_from_the_first_octet(admin, browse):
+def test_the_colour_scheme_is_kept_and_applies_from_the_first_byte(admin, browse):
     page = browse(admin, "/", color_scheme="light")
     assert ground(page) > 200
     page.get_by_role("button", name="Account").click()
@@ -120,7 +120,7 @@ def test_nothing_moves_while_a_page_is_built_or_refreshed(admin, browse, viewpor
     assert page.evaluate("window.shifted ?? 0") < 0.02
 
 
-def test_a_refresh_keeps_the_focus_and_the_place_and_shows_what_is_new(admin, browse):
+def test_a_refresh_keeps_focus_and_scroll_position_and_shows_new_data(admin, browse):
     page = browse(admin, "/", viewport={"width": 1000, "height": 400})
     card = page.locator("#needs a", has_text="Disabled webhooks")
     card.focus()
@@ -133,10 +133,10 @@ def test_a_refresh_keeps_the_focus_and_the_place_and_shows_what_is_new(admin, br
     expect(card).to_be_focused()
     assert page.evaluate("window.scrollY") == before
     expect(page.locator("#needs")).to_have_count(1)
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_a_session_that_ended_leads_to_the_login_and_back(admin, browse):
+def test_an_ended_session_leads_to_the_login_and_back(admin, browse):
     page = browse(admin, "/?period=7d")
     WebSession.objects.all().delete()
     page.evaluate(REFRESH)

@@ -41,8 +41,8 @@ def _every_page_is_there(monkeypatch):
 @pytest.mark.parametrize("role", ENTRIES)
 @pytest.mark.usefixtures("_every_page_is_there")
 def test_a_role_sees_its_own_entries(role):
-    found = labels(navigation.sections(principal(role), "/"))
-    assert sorted(found) == sorted(["Overview", *ENTRIES[role], *ENDS])
+    entries = labels(navigation.sections(principal(role), "/"))
+    assert sorted(entries) == sorted(["Overview", *ENTRIES[role], *ENDS])
 
 
 @pytest.mark.usefixtures("_every_page_is_there")
@@ -58,7 +58,7 @@ def test_the_nearest_place_above_a_page_is_the_current_one():
     assert current("/search") == []
 
 
-def test_a_page_that_is_not_there_is_left_out(monkeypatch):
+def test_a_missing_page_is_left_out(monkeypatch):
     places = {
         "": (
             navigation.NavigationEntry("Overview", "home", "home"),
@@ -69,7 +69,7 @@ def test_a_page_that_is_not_there_is_left_out(monkeypatch):
     assert labels(navigation.sections(principal("admin"), "/")) == ["Overview"]
 
 
-def test_each_entry_leads_to_a_page_that_opens(visitor):
+def test_each_entry_opens_its_page(visitor):
     client = visitor("organization_admin")
     nav = re.search(r'<nav id="nav".*?</nav>', client.get("/search").content.decode(), re.DOTALL)[0]
     links = re.findall(r'href="([^"]+)"', nav)

@@ -1,4 +1,4 @@
-"""The search: an id of any kind leads to its object, a word to what has it in its name, and nobody finds another's."""
+"""The search: an id of any kind finds its object, a word objects with it in their name, never across organizations."""
 
 import pytest
 
@@ -25,19 +25,19 @@ HOSTILE = "<script>alert(1)</script>\u202egnirts"
 
 @pytest.fixture(autouse=True)
 def _every_page_is_there(monkeypatch):
-    """Pages of other areas are no affair of these tests."""
+    """These tests do not depend on pages of other areas."""
     monkeypatch.setattr(results, "reverse", lambda route, kwargs=None, query=None: f"/{route}/{kwargs or query}")
 
 
-def said(client, text):
+def search_page(client, text):
     answer = client.get("/search", {"q": text})
     assert answer.status_code == 200
     return answer.content.decode()
 
 
-def found(client, text):
+def search_results(client, text):
     answer = client.get("/search", {"q": text})
-    return [(one.kind, one.label) for one in answer.context["found"]]
+    return [(result.kind, result.label) for result in answer.context["found"]]
 
 
 def everything(organization, user):
@@ -65,24 +65,24 @@ def everything(organization, user):
 def test_an_id_of_each_kind_is_found(visitor):
     client = visitor()
     for kind, public_id in everything(client.organization, client.user).items():
-        assert [label for _, label in found(client, f"  {public_id} ")] == [public_id], kind
+        assert [label for _, label in search_results(client, f"  {public_id} ")] == [public_id], kind
 
 
 def test_ids_of_another_organization_are_not(visitor):
     client, other = visitor(), visitor()
     for kind, public_id in everything(other.organization, other.user).items():
-        assert found(client, public_id) == [], kind
-        assert "Nothing that you may open has this name or id" in said(client, public_id)
+        assert search_results(client, public_id) == [], kind
+        assert "Nothing that you may open has this name or id" in search_page(client, public_id)
 
 
-def test_what_the_role_may_not_read_is_not_found(visitor):
+def test_objects_that_the_role_may_not_read_are_not_found(visitor):
     boss = visitor()
-    known = everything(boss.organization, boss.user)
+    public_ids = everything(boss.organization, boss.user)
     reviewer = visitor("reviewer", boss.organization)
-    hidden = {kind for kind, public_id in known.items() if not found(reviewer, public_id)}
+    hidden = {kind for kind, public_id in public_ids.items() if not search_results(reviewer, public_id)}
     assert hidden == {"exp", "rwd", "whk", "key", "member"}
     owner = visitor("grader_owner", boss.organization)
-    assert [kind for kind, public_id in known.items() if found(owner, public_id)] == []
+    assert [kind for kind, public_id in public_ids.items() if search_results(owner, public_id)] == []
 
 
 def test_names_of_each_kind_are_found(visitor):
@@ -94,31 +94,31 @@ def test_names_of_each_kind_are_found(visitor):
     WebhookFactory(**own, description="Tells the lawyers")
     ApiKeyFactory(organization=client.organization, user=client.user, name="law trainer")
     CompletionFactory(task=task, model_id="law-7b")
-    assert sorted(kind for kind, _ in found(client, "LAW")) == [
+    assert sorted(kind for kind, _ in search_results(client, "LAW")) == [
         "API key", "endpoint", "grader", "model", "task", "webhook",
     ]  # fmt: skip
-    assert found(client, client.user.email) == [("member", client.user.email)]
-    assert found(client, "nothing of the kind") == []
+    assert search_results(client, client.user.email) == [("member", client.user.email)]
+    assert search_results(client, "nothing of the kind") == []
 
 
 def test_names_of_another_organization_are_not(visitor):
     other = visitor()
     TaskFactory(organization=other.organization, name="Secret law")
     GraderFactory(organization=other.organization, name="Secret law")
-    assert found(visitor(), "secret") == []
+    assert search_results(visitor(), "secret") == []
 
 
-def test_a_listed_grader_of_another_is_found_by_who_may_use_it_and_says_whose_it_is(visitor):
+def test_a_listed_grader_is_found_with_its_organization_by_roles_that_may_use_it(visitor):
     grader = GraderFactory(name="Open law", visibility="listed")
-    (one,) = visitor("training_operator").get("/search", {"q": "open law"}).context["found"]
-    assert (one.label, one.note) == ("Open law", public("org", grader.organization))
-    assert found(visitor("reviewer"), "open law") == []
+    (result,) = visitor("training_operator").get("/search", {"q": "open law"}).context["found"]
+    assert (result.label, result.note) == ("Open law", public("org", grader.organization))
+    assert search_results(visitor("reviewer"), "open law") == []
 
 
 def test_hostile_text_is_text(visitor):
     client = visitor()
     TaskFactory(organization=client.organization, name=HOSTILE)
-    html = said(client, "<script>")
+    html = search_page(client, "<script>")
     assert "<script>alert" not in html
     assert "<bdi>&lt;script&gt;alert(1)" in html
     for text in (
@@ -138,36 +138,36 @@ def test_hostile_text_is_text(visitor):
         assert client.get("/search", {"q": text}).status_code == 200, text
 
 
-def test_only_two_hundred_characters_are_looked_for(visitor):
+def test_only_200_characters_are_searched(visitor):
     answer = visitor().get("/search", {"q": "x" * 5_000})
     assert answer.context["search_text"] == "x" * 200
 
 
-def test_a_word_that_looks_like_an_id_is_looked_for_as_a_name(visitor):
+def test_a_word_that_resembles_an_id_is_searched_as_a_name(visitor):
     client = visitor()
     TaskFactory(organization=client.organization, name="task_force")
-    assert found(client, "task_force") == [("task", "task_force")]
+    assert search_results(client, "task_force") == [("task", "task_force")]
 
 
-def test_pages_that_are_not_there_are_left_out(visitor, monkeypatch):
+def test_missing_pages_are_left_out(visitor, monkeypatch):
     def missing(*_, **__):
         raise results.NoReverseMatch
 
     monkeypatch.setattr(results, "reverse", missing)
     client = visitor()
     TaskFactory(organization=client.organization, name="Law")
-    assert found(client, "law") == []
-    assert found(client, ids.encode("task", ids.new())) == []
+    assert search_results(client, "law") == []
+    assert search_results(client, ids.encode("task", ids.new())) == []
 
 
-def test_it_asks_little_of_the_database(visitor, django_assert_max_num_queries):
+def test_it_takes_few_queries(visitor, django_assert_max_num_queries):
     client = visitor()
     for number in range(12):
         everything(client.organization, client.user)
         GraderFactory(organization=client.organization, name=f"Grader of law {number}")
     client.get("/search")
     with django_assert_max_num_queries(16):
-        assert len(found(client, "a")) > 20
+        assert len(search_results(client, "a")) > 20
 
 
 def test_an_endpoint_is_not_found_by_the_name_of_a_task_that_the_role_does_not_read(visitor):
@@ -177,7 +177,7 @@ def test_an_endpoint_is_not_found_by_the_name_of_a_task_that_the_role_does_not_r
     entry = {"resource": "reward_endpoints", "actions": ["read"], "scope": "organization"}
     role = Role.objects.create(organization=boss.organization, name="live rewards", permissions=[entry])
     client = visitor(role, boss.organization)
-    assert found(client, "secret") == []
-    assert found(client, "live-1") == [("endpoint", "live-1")]
+    assert search_results(client, "secret") == []
+    assert search_results(client, "live-1") == [("endpoint", "live-1")]
     assert "Secret law" not in client.get("/search", {"q": "live-1"}).content.decode()
-    assert ("endpoint", "Secret law") in found(boss, "live-1")
+    assert ("endpoint", "Secret law") in search_results(boss, "live-1")

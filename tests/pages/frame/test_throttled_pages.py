@@ -9,7 +9,7 @@ from autotune.core.errors import TooManyRequests
 pytestmark = pytest.mark.django_db
 
 
-def test_a_session_that_asks_too_often_is_told_when_to_come_again(visitor, settings):
+def test_a_throttled_session_learns_when_to_retry(visitor, settings):
     settings.KEY_RATE_PER_MINUTE = 20  # two at once
     client = visitor("organization_admin")
     answers = [client.get("/search") for _ in range(4)]
@@ -24,7 +24,7 @@ def test_pages_and_the_api_by_session_are_counted_together(visitor, settings):
     assert [client.get(path).status_code for path in ("/search", "/api/v1/tasks", "/search")] == [200, 200, 429]
 
 
-def test_what_asks_others_has_a_rate_of_its_own(visitor, settings):
+def test_pages_that_call_other_servers_have_a_separate_rate(visitor, settings):
     settings.KEY_RATE_PER_MINUTE = 6_000
     request = PageRequest()
     request.user = visitor("organization_admin").user

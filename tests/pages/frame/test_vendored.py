@@ -1,4 +1,4 @@
-"""Files of others are those that VENDORED.md names, octet by octet, each with its licence."""
+"""Third-party files are byte for byte those that VENDORED.md names, each with its licence."""
 
 import hashlib
 import re
@@ -23,16 +23,16 @@ def test_both_libraries_are_listed_with_version_and_licence():
     }
 
 
-def test_each_file_is_what_was_published():
+def test_each_file_equals_the_published_one():
     for name, version, _, path, source, digest in rows():
         assert hashlib.sha256((VENDOR / path).read_bytes()).hexdigest() == digest, name
         assert source.endswith(f"{name}-{version}.tgz")
 
 
-def test_nothing_is_there_that_is_not_listed():
+def test_every_vendored_file_is_listed():
     listed = {path for _, _, _, path, _, _ in rows()}
-    found = {str(path.relative_to(VENDOR)) for path in VENDOR.rglob("*") if path.is_file()}
+    files = {str(path.relative_to(VENDOR)) for path in VENDOR.rglob("*") if path.is_file()}
     licences = {f"{path.partition('/')[0]}/LICENSE" for path in listed}
-    assert found == listed | licences | {"VENDORED.md"}
+    assert files == listed | licences | {"VENDORED.md"}
     for licence in licences:
         assert "Permission to use, copy, modify" in (VENDOR / licence).read_text()

@@ -1,4 +1,4 @@
-"""Graders as their pages show them, and people of each role who look at them."""
+"""Graders as their pages show them, and visitors of each role."""
 
 import re
 from datetime import timedelta
@@ -59,7 +59,7 @@ def counted():
     return record
 
 
-def at(name, grader):
+def address(name, grader):
     """The address of one of a grader's pages."""
     return reverse(name, args=[grader.pk])
 
@@ -73,7 +73,7 @@ def point(grader, url, **fields):
 
 def rotation(client, grader, **data):
     """The form of a rotation, filled in: with the ticket that the page gave it."""
-    body = client.get(at("grader_rotate", grader)).content.decode()
+    body = client.get(address("grader_rotate", grader)).content.decode()
     return {"ticket": re.search(r'name="ticket" value="([^"]+)"', body)[1], **data}
 
 
@@ -84,5 +84,5 @@ def ago():
 
 @pytest.fixture
 def pages():
-    """Names for the addresses: `pages.at(name, grader)`, `pages.point(grader, url)`, `pages.rotation(client, grader)`."""
-    return SimpleNamespace(at=at, point=point, rotation=rotation, hostile=HOSTILE)
+    """Names for the addresses: `pages.address(name, grader)`, `pages.point(grader, url)`, `pages.rotation(client, grader)`."""
+    return SimpleNamespace(address=address, point=point, rotation=rotation, hostile=HOSTILE)

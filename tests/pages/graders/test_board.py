@@ -29,14 +29,14 @@ def test_other_roles_see_all_of_their_organization_and_none_of_others(role, grad
     assert listed.name not in text
 
 
-def test_only_who_may_register_is_told_to(owner, colleague):
+def test_only_roles_that_may_register_see_the_link_to_register(owner, colleague):
     assert "Register a grader" in owner.get("/graders").content.decode()
-    told = colleague("training_operator").get("/graders").content.decode()
-    assert "Register a grader" not in told
-    assert "No graders yet" in told
+    page = colleague("training_operator").get("/graders").content.decode()
+    assert "Register a grader" not in page
+    assert "No graders yet" in page
 
 
-def test_the_board_tells_success_latency_circuit_queue_and_version(owner, grader, counted):
+def test_the_board_shows_success_latency_circuit_queue_and_version(owner, grader, counted):
     counted(grader, [0.5] * 3, {"timeout": 1})
     Grader.objects.filter(pk=grader.pk).update(
         troubles=[Trouble.CIRCUIT], status="degraded", held_reason="circuit_open",
@@ -45,11 +45,11 @@ def test_the_board_tells_success_latency_circuit_queue_and_version(owner, grader
     completion = CompletionFactory(task=TaskFactory(organization=owner.organization, graders=[grader]))
     RunFactory(completion=completion, created_at=timezone.now() - timedelta(minutes=4))
     text = owner.get("/graders").content.decode()
-    for told in ("75 %", "3 scored", "p50", "p99", "degraded", "circuit", ">open<", "4 min ago", "1.0.0"):
-        assert told in text, told
+    for expected in ("75 %", "3 scored", "p50", "p99", "degraded", "circuit", ">open<", "4 min ago", "1.0.0"):
+        assert expected in text, expected
 
 
-def test_the_board_shows_how_the_last_looks_went(owner, grader):
+def test_the_board_shows_the_last_health_checks(owner, grader):
     assert "chart-strip" not in owner.get("/graders").content.decode()
     for minutes, passed in ((15, True), (10, False), (5, True)):
         GraderCheck.objects.create(
@@ -59,13 +59,13 @@ def test_the_board_shows_how_the_last_looks_went(owner, grader):
     assert "The last 3 health checks: 1 failed, the last 10 min ago." in text
 
 
-def test_what_was_not_measured_is_a_dash_and_not_a_zero(owner, grader):
+def test_unmeasured_figures_are_a_dash_and_not_a_zero(owner, grader):
     text = owner.get("/graders").content.decode()
     assert '<span>–<span class="sub">0 scored' in compact(text)
 
 
 @pytest.mark.parametrize(
-    ("address", "found"),
+    ("address", "listed"),
     [
         ("/graders?status=active", True),
         ("/graders?status=inactive", False),
@@ -76,36 +76,36 @@ def test_what_was_not_measured_is_a_dash_and_not_a_zero(owner, grader):
         ("/graders?status=unheard", True),
     ],
 )
-def test_filters_are_those_of_the_api_and_a_wrong_one_is_told(owner, grader, address, found):
+def test_filters_are_those_of_the_api_and_invalid_ones_are_reported(owner, grader, address, listed):
     answer = owner.get(address)
     assert answer.status_code == 200
-    assert (f'/graders/{grader.public_id}"' in answer.content.decode()) is found
+    assert (f'/graders/{grader.public_id}"' in answer.content.decode()) is listed
 
 
-def test_nothing_that_matches_is_not_nothing_at_all(owner, grader):
+def test_no_match_differs_from_an_empty_board(owner, grader):
     assert "No grader matches" in owner.get("/graders?search=nothing").content.decode()
 
 
 def test_a_full_board_takes_few_queries(owner, counted, django_assert_max_num_queries):
     for number in range(25):
-        made = GraderFactory(organization=owner.organization, created_by=owner.user, name=f"Grader {number:02}")
-        counted(made, [0.5], {"timeout": 1})
+        grader = GraderFactory(organization=owner.organization, created_by=owner.user, name=f"Grader {number:02}")
+        counted(grader, [0.5], {"timeout": 1})
     with django_assert_max_num_queries(20):
         assert owner.get("/graders").content.decode().count('data-label="Circuit"') == 25
 
 
 @pytest.mark.parametrize("role", ["training_operator", "organization_admin"])
-def test_the_marketplace_shows_what_others_list_with_what_was_measured(visitor, listed, counted, role):
+def test_the_marketplace_shows_listed_graders_with_measured_figures(visitor, listed, counted, role):
     operator = visitor(role)
     counted(listed, [0.5] * 150, {"timeout": 50})
     text = operator.get("/marketplace").content.decode()
-    for told in ("Open maths", public("org", listed.organization), "25 %", "over 100", "maths"):
-        assert told in text, told
+    for expected in ("Open maths", public("org", listed.organization), "25 %", "over 100", "maths"):
+        assert expected in text, expected
     assert "secret-address" not in text
     assert "Elsewhere" not in text
 
 
-def test_a_private_grader_of_others_is_on_no_list(visitor, listed):
+def test_a_private_grader_of_another_organization_is_not_listed(visitor, listed):
     Grader.objects.update(visibility="private")
     operator = visitor("training_operator")
     assert "Open maths" not in operator.get("/marketplace").content.decode()

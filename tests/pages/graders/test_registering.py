@@ -14,23 +14,23 @@ NEW = {"name": "Law", "endpoint": "https://law.example.org/v1", "visibility": "p
 
 
 def secret_in(answer):
-    found = re.search(r"atgs_[\w-]{40,}", answer.content.decode())
-    return found and found.group()
+    match = re.search(r"atgs_[\w-]{40,}", answer.content.decode())
+    return match and match.group()
 
 
-def test_a_registered_grader_s_secret_is_shown_on_the_answer_and_nowhere_else(owner, pages):
+def test_the_secret_of_a_registered_grader_is_shown_only_on_the_response(owner, pages):
     answer = owner.post(
         "/graders/new", NEW | {"capabilities__domains": "law\n\n contracts ", "limits__timeout_ms": 900}
     )
-    made = Grader.objects.get()
+    grader = Grader.objects.get()
     secret = secret_in(answer)
     assert answer.status_code == 200
     assert secret == str(GraderSecret.objects.get().secret)
     assert answer["Cache-Control"] == "no-store, private" or "no-store" in answer["Cache-Control"]
-    assert (made.organization, made.created_by, made.status) == (owner.organization, owner.user, "inactive")
-    assert (made.domains, made.timeout_ms, made.max_concurrency) == (["law", "contracts"], 900, 16)
+    assert (grader.organization, grader.created_by, grader.status) == (owner.organization, owner.user, "inactive")
+    assert (grader.domains, grader.timeout_ms, grader.max_concurrency) == (["law", "contracts"], 900, 16)
     for name in ("grader", "grader_settings", "grader_health", "grader_verify", "grader_rotate"):
-        assert secret not in owner.get(pages.at(name, made)).content.decode()
+        assert secret not in owner.get(pages.address(name, grader)).content.decode()
 
 
 def test_the_form_and_the_api_say_that_the_rate_counts_completions(owner):
@@ -42,14 +42,14 @@ def test_the_form_and_the_api_say_that_the_rate_counts_completions(owner):
         assert "`ratePerMinute` counts completions, not calls" in schemas[name]["description"]
 
 
-def test_the_trail_names_what_was_registered(owner):
+def test_the_audit_log_names_the_registered_grader(owner):
     owner.post("/graders/new", NEW)
     event = AuditEvent.objects.get(action="endpoint_graders.create")
     assert (event.object_id, event.outcome) == (Grader.objects.get().public_id, "succeeded")
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "problem"),
     [
         ({"name": ""}, "required"),
         ({"endpoint": "http://law.example.org"}, "https"),
@@ -59,17 +59,17 @@ def test_the_trail_names_what_was_registered(owner):
         ({"capabilities__domains": "x" * 65}, "64"),
     ],
 )
-def test_a_refused_form_keeps_what_was_typed_and_saves_nothing(owner, typed, told):
+def test_a_refused_form_keeps_what_was_typed_and_saves_nothing(owner, typed, problem):
     answer = owner.post("/graders/new", NEW | {"description": "Kept <b>as typed</b>"} | typed)
     text = answer.content.decode()
     assert answer.status_code == 400
     assert "Nothing was saved." in text
-    assert told in " ".join(re.findall(r'<ul class="faults".*?</ul>', text, re.DOTALL))
+    assert problem in " ".join(re.findall(r'<ul class="faults".*?</ul>', text, re.DOTALL))
     assert "Kept &lt;b&gt;as typed&lt;/b&gt;" in text
     assert not Grader.objects.exists()
 
 
-def test_a_name_that_is_taken_is_told_at_the_name(owner, grader):
+def test_a_taken_name_is_reported_at_its_field(owner, grader):
     answer = owner.post("/graders/new", NEW)
     assert answer.status_code == 400
     assert "has this name" in answer.content.decode()
@@ -77,9 +77,11 @@ def test_a_name_that_is_taken_is_told_at_the_name(owner, grader):
 
 
 def test_a_change_saves_what_was_changed_and_nothing_else(owner, grader, pages):
-    typed = shown(owner.get(pages.at("grader_edit", grader)))
+    typed = shown(owner.get(pages.address("grader_edit", grader)))
     Grader.objects.update(description="Changed by a rival")
-    answer = owner.post(pages.at("grader_edit", grader), typed | {"name": "Case law", "limits__rate_per_minute": "60"})
+    answer = owner.post(
+        pages.address("grader_edit", grader), typed | {"name": "Case law", "limits__rate_per_minute": "60"}
+    )
     grader.refresh_from_db()
     assert answer.status_code == 302
     assert (grader.name, grader.rate_per_minute, grader.description) == ("Case law", 60, "Changed by a rival")
@@ -87,53 +89,55 @@ def test_a_change_saves_what_was_changed_and_nothing_else(owner, grader, pages):
     assert str(GraderSecret.objects.get().secret) == SECRET
 
 
-def test_a_limit_left_empty_has_its_default_again(owner, grader, pages):
+def test_an_emptied_limit_returns_to_its_default(owner, grader, pages):
     Grader.objects.update(timeout_ms=900, pins=["A" * 43 + "="])
-    typed = shown(owner.get(pages.at("grader_edit", grader)))
-    owner.post(pages.at("grader_edit", grader), typed | {"limits__timeout_ms": "", "pins": ""})
+    typed = shown(owner.get(pages.address("grader_edit", grader)))
+    owner.post(pages.address("grader_edit", grader), typed | {"limits__timeout_ms": "", "pins": ""})
     grader.refresh_from_db()
     assert (grader.timeout_ms, grader.pins) == (4000, [])
 
 
 def test_another_host_makes_a_new_secret_which_the_answer_shows(owner, grader, pages):
-    typed = shown(owner.get(pages.at("grader_edit", grader)))
-    answer = owner.post(pages.at("grader_edit", grader), typed | {"endpoint": "https://elsewhere.example.org"})
+    typed = shown(owner.get(pages.address("grader_edit", grader)))
+    answer = owner.post(pages.address("grader_edit", grader), typed | {"endpoint": "https://elsewhere.example.org"})
     grader.refresh_from_db()
     assert secret_in(answer) == str(GraderSecret.objects.get().secret) != SECRET
     assert (grader.status, grader.verified_at) == ("inactive", None)
 
 
 def test_a_rotation_shows_the_new_secret_and_keeps_the_old_one_for_the_grace_period(owner, grader, pages):
-    answer = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="2"))
+    answer = owner.post(pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="2"))
     current = GraderSecret.objects.get(current=True)
     assert secret_in(answer) == str(current.secret) != SECRET
     assert GraderSecret.objects.get(current=False).valid_until is not None
-    again = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="2"))
+    again = owner.post(pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="2"))
     assert again.status_code == 400
     assert secret_in(again) is None
     assert "still valid" in again.content.decode()
-    forced = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0", force="on"))
+    forced = owner.post(
+        pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0", force="on")
+    )
     assert secret_in(forced) == str(GraderSecret.objects.get().secret)
 
 
-def test_the_answer_of_a_rotation_loaded_anew_makes_no_second_secret(owner, grader, pages):
+def test_reloading_the_response_of_a_rotation_creates_no_second_secret(owner, grader, pages):
     typed = pages.rotation(owner, grader, grace_hours="0", force="on")
-    secret = secret_in(owner.post(pages.at("grader_rotate", grader), typed))
-    again = owner.post(pages.at("grader_rotate", grader), typed)
+    secret = secret_in(owner.post(pages.address("grader_rotate", grader), typed))
+    again = owner.post(pages.address("grader_rotate", grader), typed)
     assert (again.status_code, secret_in(again)) == (400, None)
     assert "This form was already submitted" in again.content.decode()
     assert str(GraderSecret.objects.get().secret) == secret
 
 
-def test_a_rotation_without_the_form_s_ticket_makes_nothing(owner, grader, pages):
-    answer = owner.post(pages.at("grader_rotate", grader), {"grace_hours": "0", "force": "on"})
+def test_a_rotation_without_the_ticket_of_the_form_creates_nothing(owner, grader, pages):
+    answer = owner.post(pages.address("grader_rotate", grader), {"grace_hours": "0", "force": "on"})
     assert (answer.status_code, "This form has expired" in answer.content.decode()) == (400, True)
     assert str(GraderSecret.objects.get().secret) == SECRET
 
 
 def test_a_grace_period_that_is_too_long_rotates_nothing(owner, grader, pages):
     assert (
-        owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="721")).status_code
+        owner.post(pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="721")).status_code
         == 400
     )
     assert str(GraderSecret.objects.get().secret) == SECRET
@@ -141,28 +145,28 @@ def test_a_grace_period_that_is_too_long_rotates_nothing(owner, grader, pages):
 
 def test_it_is_switched_off_and_on_again(owner, grader, pages):
     for to, status in (("off", "inactive"), ("on", "active")):
-        assert owner.post(pages.at("grader_switch", grader), {"to": to}).status_code == 302
+        assert owner.post(pages.address("grader_switch", grader), {"to": to}).status_code == 302
         grader.refresh_from_db()
         assert grader.status == status
 
 
-def test_an_unverified_grader_is_not_switched_on_and_that_is_said(owner, grader, pages):
+def test_an_unverified_grader_cannot_be_switched_on_and_the_page_says_why(owner, grader, pages):
     Grader.objects.update(status="inactive", verified_at=None)
-    answer = owner.post(pages.at("grader_switch", grader), {"to": "on"}, follow=True)
+    answer = owner.post(pages.address("grader_switch", grader), {"to": "on"}, follow=True)
     assert "Verify the grader first" in answer.content.decode()
     assert Grader.objects.get().status == "inactive"
 
 
-def test_it_is_deleted_when_its_name_was_typed(owner, grader, pages):
-    assert owner.post(pages.at("grader_delete", grader), {"name": "law"}).status_code == 400
+def test_it_is_deleted_after_its_name_is_typed(owner, grader, pages):
+    assert owner.post(pages.address("grader_delete", grader), {"name": "law"}).status_code == 400
     assert Grader.objects.live().exists()
-    assert owner.post(pages.at("grader_delete", grader), {"name": "Law"}).status_code == 302
+    assert owner.post(pages.address("grader_delete", grader), {"name": "Law"}).status_code == 302
     assert not Grader.objects.live().exists()
 
 
 def test_a_grader_in_use_is_not_deleted_and_the_page_says_why(owner, grader, pages):
     TaskFactory(organization=owner.organization, graders=[grader], name="Contracts")
-    answer = owner.post(pages.at("grader_delete", grader), {"name": "Law"})
+    answer = owner.post(pages.address("grader_delete", grader), {"name": "Law"})
     assert answer.status_code == 400
     assert "The grader was not deleted." in answer.content.decode()
     assert Grader.objects.live().exists()
@@ -170,11 +174,11 @@ def test_a_grader_in_use_is_not_deleted_and_the_page_says_why(owner, grader, pag
 
 def test_a_name_with_odd_spaces_can_be_typed(owner, grader, pages):
     Grader.objects.update(name="  two \u202e spaces  ")
-    assert owner.post(pages.at("grader_delete", grader), {"name": " two \u202e spaces"}).status_code == 302
+    assert owner.post(pages.address("grader_delete", grader), {"name": " two \u202e spaces"}).status_code == 302
 
 
-def test_the_cookie_and_messages_hold_no_secret(owner, grader, pages):
-    answer = owner.post(pages.at("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0"))
+def test_the_cookie_and_messages_contain_no_secret(owner, grader, pages):
+    answer = owner.post(pages.address("grader_rotate", grader), pages.rotation(owner, grader, grace_hours="0"))
     secret = secret_in(answer)
     assert secret not in str(owner.cookies)
     assert secret not in str(dict(owner.session))

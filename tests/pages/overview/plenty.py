@@ -20,10 +20,10 @@ def work(organization, user, *, scores=1_000, failed=12, days=1.0, text="What is
     """Graders, tasks, scores (spread over the days until now) and failed runs; returns (graders, tasks)."""
     chance = random.Random(seed)
     names = ("Rubric judge", "Unit tests", "Citation checker")
-    made = {"organization": organization, "created_by": user}
-    graders = [GraderFactory(name=f"{name} {ids.new().hex[-4:]}", **made) for name in names]
+    common = {"organization": organization, "created_by": user}
+    graders = [GraderFactory(name=f"{name} {ids.new().hex[-4:]}", **common) for name in names]
     tasks = [
-        TaskFactory(name=f"{name} {ids.new().hex[-4:]}", graders=[grader], **made)
+        TaskFactory(name=f"{name} {ids.new().hex[-4:]}", graders=[grader], **common)
         for name, grader in zip(("GSM8K answers", "Code review", "Legal summaries"), graders, strict=True)
     ]
     now = timezone.now()
@@ -42,39 +42,39 @@ def work(organization, user, *, scores=1_000, failed=12, days=1.0, text="What is
     return graders, tasks
 
 
-def _chain(organization, user, task, grader, at, chance, text):
-    known = {"organization_id": organization.pk, "task_id": task.pk}
+def _chain(organization, user, task, grader, moment, chance, text):
+    common = {"organization_id": organization.pk, "task_id": task.pk}
     model = chance.choice(MODELS)
     completion = Completion(
-        id=_id(at), **known, task_version_id=task.version_id, created_by_id=user.pk, model_id=model, prompt=text,
-        response=None, created_at=at,
+        id=_id(moment), **common, task_version_id=task.version_id, created_by_id=user.pk, model_id=model, prompt=text,
+        response=None, created_at=moment,
     )  # fmt: skip
     value = min(1.0, max(0.0, chance.gauss(0.45 + 0.1 * MODELS.index(model), 0.15)))
     run = WorkflowRun(
-        id=_id(at), **known, completion=completion, grader_id=grader.pk, panel_size=1, status="completed", attempt=1,
-        deadline_at=at + timedelta(days=1), created_at=at, started_at=at, completed_at=at + timedelta(seconds=2),
+        id=_id(moment), **common, completion=completion, grader_id=grader.pk, panel_size=1, status="completed", attempt=1,
+        deadline_at=moment + timedelta(days=1), created_at=moment, started_at=moment, completed_at=moment + timedelta(seconds=2),
     )  # fmt: skip
     score = Score(
-        id=_id(at), **known, run=run, completion=completion, grader_id=grader.pk, grader_version_id=grader.version_id,
-        value=value, confidence=0.8, raw_value=value, created_at=at,
+        id=_id(moment), **common, run=run, completion=completion, grader_id=grader.pk, grader_version_id=grader.version_id,
+        value=value, confidence=0.8, raw_value=value, created_at=moment,
     )  # fmt: skip
     reward = Reward(
-        completion=completion, **known, value=value, confidence=0.8, aggregation="mean", used=1, failed=0, scored_at=at
+        completion=completion, **common, value=value, confidence=0.8, aggregation="mean", used=1, failed=0, scored_at=moment
     )  # fmt: skip
     return completion, run, score, reward
 
 
-def _id(at):
+def _id(moment):
     """An id as if made then."""
-    return type(ids.new())(int=ids.first_of(at).int | ids.new().int & (1 << 80) - 1)
+    return type(ids.new())(int=ids.first_of(moment).int | ids.new().int & (1 << 80) - 1)
 
 
 def _count(graders, scored, failed, chance):
-    found = {}
+    rows = {}
     for _, run, score, _ in [*scored, *failed]:
-        at = run.completed_at.replace(second=0, microsecond=0)
-        at -= timedelta(minutes=at.minute % 5)
-        row = found.setdefault((run.grader_id, at), {"n": 0, "sum": 0.0, "errors": {}, "ms": []})
+        start = run.completed_at.replace(second=0, microsecond=0)
+        start -= timedelta(minutes=start.minute % 5)
+        row = rows.setdefault((run.grader_id, start), {"n": 0, "sum": 0.0, "errors": {}, "ms": []})
         if run.status == "failed":
             row["errors"][run.error_code] = row["errors"].get(run.error_code, 0) + 1
         else:
@@ -83,8 +83,8 @@ def _count(graders, scored, failed, chance):
             row["ms"].append(chance.lognormvariate(6.5, 0.6))
     GraderStatistic.objects.bulk_create(
         GraderStatistic(
-            grader_id=pk, start=at, scored=row["n"], value_sum=row["sum"], histogram=[row["n"], *[0] * 9],
+            grader_id=pk, start=start, scored=row["n"], value_sum=row["sum"], histogram=[row["n"], *[0] * 9],
             latency_sum_ms=sum(row["ms"]), latencies=latencies.counted(row["ms"]), errors=row["errors"],
         )
-        for (pk, at), row in found.items()
+        for (pk, start), row in rows.items()
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The overview: what each role sees of what needs it, and how things went; their own alone, at a cost that stays small."""
+"""The overview: what each role sees of open work and results; only its own, at a small and constant cost."""
 
 from datetime import timedelta
 
@@ -35,7 +35,9 @@ def cards(client):
 
 
 def chart(client, title, period="24h"):
-    return next(one for one in client.get("/", {"period": period}).context["charts"] if one.title == title)
+    return next(
+        candidate for candidate in client.get("/", {"period": period}).context["charts"] if candidate.title == title
+    )
 
 
 def summary(client, title, period="24h"):
@@ -49,7 +51,7 @@ def failed_run(task, code="grader_timeout", ago=timedelta(hours=1)):
     )
 
 
-def test_an_admin_sees_what_needs_somebody_with_its_count_and_where_it_is(visitor):
+def test_an_admin_sees_open_work_with_counts_and_links(visitor):
     client = visitor()
     own = {"organization": client.organization, "created_by": client.user}
     grader = GraderFactory(**own)
@@ -68,7 +70,7 @@ def test_an_admin_sees_what_needs_somebody_with_its_count_and_where_it_is(visito
     }  # fmt: skip
     assert {name for name, card in shown.items() if card.tone} == set(shown) - {"Waiting workflow runs"}
     failures = client.get("/").context["needs"].failures
-    assert [(one.code, one.count, one.fault) for one in failures] == [
+    assert [(failure.code, failure.count, failure.fault) for failure in failures] == [
         ("auth_failed", 2, "grader"), ("missing_member", 1, "grader"),
     ]  # fmt: skip
     assert "give the grader its current shared secret" in client.get("/").content.decode().lower()
@@ -105,12 +107,12 @@ def test_a_grader_owner_sees_their_own_graders_and_no_others(visitor):
     assert rows[0].figures.scored > 0
     assert rows[0].figures.mean == pytest.approx(0.6, abs=0.2)
     assert rows[0].figures.p99 >= rows[0].figures.p50 > 0
-    assert [one.title for one in answer.context["charts"]] == [
+    assert [chart.title for chart in answer.context["charts"]] == [
         "Scored completions and failed attempts", "Latency of grader calls",
     ]  # fmt: skip
     html = answer.content.decode()
     assert graders[1].name not in html
-    assert "Code review" not in html, "a task is no affair of theirs"
+    assert "Code review" not in html, "tasks are not theirs to see"
 
 
 def test_a_reviewer_sees_the_queue_and_what_they_decided(visitor):
@@ -145,7 +147,7 @@ def test_charts_count_each_step_and_average_by_model_and_task(visitor):
         assert "0.667" in summary(client, "Mean score by task", period)
 
 
-def test_what_is_settled_is_read_once_and_what_is_new_is_shown(visitor):
+def test_a_new_score_is_counted_at_once(visitor):
     client = visitor()
     _, tasks = plenty.work(client.organization, client.user, scores=40, failed=0, days=0.9)
     before = summary(client, "Scored and failed")
@@ -154,7 +156,7 @@ def test_what_is_settled_is_read_once_and_what_is_new_is_shown(visitor):
     assert ("Scored 40" in before, "Scored 41" in after) == (True, True)
 
 
-def test_means_rest_on_the_newest_scores_of_a_step_and_the_page_says_so(visitor, monkeypatch):
+def test_means_use_the_newest_scores_of_a_step_and_the_page_says_so(visitor, monkeypatch):
     monkeypatch.setattr(newest, "NEWEST", 3)
     client = visitor()
     task = TaskFactory(organization=client.organization)
@@ -165,7 +167,7 @@ def test_means_rest_on_the_newest_scores_of_a_step_and_the_page_says_so(visitor,
     assert "the newest 3 scores" in client.get("/", {"period": "30d"}).content.decode()
 
 
-def test_an_unknown_period_is_the_usual_one(visitor):
+def test_an_unknown_period_is_the_default(visitor):
     for text in ("", "1y", "<script>", "\0", "x" * 500):
         assert visitor().get("/", {"period": text}).context["period"].name == "24h"
 
@@ -185,7 +187,7 @@ def test_first_steps_show_what_is_done_and_what_is_next(visitor):
     assert "not verified yet" in answer.content.decode()
 
 
-def test_steps_are_those_of_the_role_and_go_when_all_is_done(visitor):
+def test_first_steps_depend_on_the_role_and_disappear_when_done(visitor):
     assert [step.title for step in visitor("grader_owner").get("/").context["steps"]] == [
         "Register a grader", "Verify it", "Give the first score",
     ]  # fmt: skip
@@ -198,7 +200,7 @@ def test_steps_are_those_of_the_role_and_go_when_all_is_done(visitor):
     assert owner.get("/").context["steps"] == []
 
 
-def test_who_runs_the_installation_sees_whether_it_works(visitor):
+def test_operators_see_whether_the_installation_works(visitor):
     Organization.objects.update(operating=False)
     client = visitor("admin")
     assert "Platform faults" not in cards(client)
@@ -206,7 +208,7 @@ def test_who_runs_the_installation_sees_whether_it_works(visitor):
     assert cards(client)["Platform faults"].value == 0
 
 
-def test_a_live_part_asks_for_no_charts(visitor):
+def test_a_refreshing_part_loads_no_charts(visitor):
     client = visitor()
     plenty.work(client.organization, client.user, scores=10)
     answer = client.get("/", headers={"HX-Request": "true", "HX-Target": "needs"})
@@ -229,7 +231,7 @@ def test_hostile_names_are_text(visitor):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("role", ["organization_admin", "training_operator", "grader_owner", "reviewer"])
-def test_with_many_scores_it_asks_as_little_as_with_few(visitor, keys_at_hand, django_assert_max_num_queries, role):
+def test_many_scores_take_no_more_queries_than_few(visitor, keys_at_hand, django_assert_max_num_queries, role):
     client = visitor(role)
     plenty.work(client.organization, client.user, scores=5_000, failed=200, days=20, text=None)
     client.get("/")
@@ -240,11 +242,11 @@ def test_with_many_scores_it_asks_as_little_as_with_few(visitor, keys_at_hand, d
 
 
 def role_of(organization, *permissions):
-    entries = [{"resource": one, "actions": actions, "scope": scope} for one, actions, scope in permissions]
+    entries = [{"resource": resource, "actions": actions, "scope": scope} for resource, actions, scope in permissions]
     return Role.objects.create(organization=organization, name="custom", permissions=entries)
 
 
-def test_who_reaches_the_reviews_of_their_own_graders_alone_sees_none(visitor):
+def test_a_role_limited_to_reviews_of_own_graders_sees_none(visitor):
     boss = visitor()
     role = role_of(boss.organization, ("reviews", ["read", "update", "create"], "own"))
     client = visitor(role, boss.organization)
@@ -264,7 +266,7 @@ def test_a_queue_names_no_task_and_no_grader_that_the_role_does_not_read(visitor
     review = ReviewFactory(run__completion__task=task)
     Grader.objects.filter(pk=review.grader_id).update(name="Secret judge")
     answer = client.get("/")
-    assert [(one.task, one.grader) for one in answer.context["queue"].oldest] == [
+    assert [(row.task, row.grader) for row in answer.context["queue"].oldest] == [
         (ids.encode("task", task.pk), ids.encode("grader", review.grader_id))
     ]
     assert "Secret" not in answer.content.decode()

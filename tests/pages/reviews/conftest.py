@@ -1,1 +1,1 @@
-"""A browser that is started once the test has made its rows: from then on the database is asked in threads aside."""
+"""A browser that starts after the test has created its rows: from then on queries run in other threads."""

@@ -43,7 +43,7 @@ def test_the_oldest_is_claimed_decided_and_the_next_one_follows(reviewer):
     assert (second.status, second.decided_value) == ("approved", 0.25)
 
 
-def test_reading_the_desk_claims_nothing(reviewer):
+def test_opening_the_page_claims_nothing(reviewer):
     review(reviewer)
     text = reviewer.get("/reviews/next").content.decode()
     assert "Claim the next review" in text
@@ -51,19 +51,21 @@ def test_reading_the_desk_claims_nothing(reviewer):
 
 
 def test_an_approval_without_a_value_keeps_the_graders_confidence(reviewer):
-    one = review(reviewer)
-    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
+    open_review = review(reviewer)
+    reviewer.post(f"/reviews/{open_review.public_id}/decide", {"approved": "true"})
     assert (Score.objects.get().value, Score.objects.get().confidence) == (0.25, 0.5)
 
 
 def test_a_rejection_ignores_the_value(reviewer):
-    one = review(reviewer)
-    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "false", "value": "0.7", "explanation": "No."})
-    one.refresh_from_db()
-    assert (one.status, one.explanation, Score.objects.count()) == ("rejected", "No.", 0)
+    open_review = review(reviewer)
+    reviewer.post(
+        f"/reviews/{open_review.public_id}/decide", {"approved": "false", "value": "0.7", "explanation": "No."}
+    )
+    open_review.refresh_from_db()
+    assert (open_review.status, open_review.explanation, Score.objects.count()) == ("rejected", "No.", 0)
 
 
-def test_a_skipped_one_is_free_and_comes_last(reviewer):
+def test_a_skipped_review_is_free_and_comes_last(reviewer):
     first, second = review(reviewer), review(reviewer)
     reviewer.post("/reviews/next")
     page = reviewer.post(f"/reviews/{first.public_id}/release", {"back": "next"}, follow=True).content.decode()
@@ -75,36 +77,40 @@ def test_a_skipped_one_is_free_and_comes_last(reviewer):
 
 
 def test_a_value_out_of_range_saves_nothing_and_keeps_what_was_typed(reviewer):
-    one = review(reviewer)
+    open_review = review(reviewer)
     response = reviewer.post(
-        f"/reviews/{one.public_id}/decide", {"approved": "true", "value": "7", "explanation": "Kept text"}
+        f"/reviews/{open_review.public_id}/decide", {"approved": "true", "value": "7", "explanation": "Kept text"}
     )
     assert response.status_code == 400
     assert "Kept text" in response.content.decode()
-    one.refresh_from_db()
-    assert one.status == "open"
+    open_review.refresh_from_db()
+    assert open_review.status == "open"
 
 
-def test_what_somebody_else_holds_is_not_decided_and_the_text_stays(reviewer):
-    one = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
-    response = reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true", "explanation": "Kept text"})
+def test_a_review_claimed_by_another_is_not_decided_and_the_text_stays(reviewer):
+    claimed_review = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
+    response = reviewer.post(
+        f"/reviews/{claimed_review.public_id}/decide", {"approved": "true", "explanation": "Kept text"}
+    )
     assert response.status_code == 409
     assert "Kept text" in response.content.decode()
     assert "Another reviewer has claimed this review" in response.content.decode()
 
 
 def test_a_second_decision_is_refused_and_the_text_stays(reviewer):
-    one = review(reviewer)
-    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
-    response = reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "false", "explanation": "Kept text"})
+    open_review = review(reviewer)
+    reviewer.post(f"/reviews/{open_review.public_id}/decide", {"approved": "true"})
+    response = reviewer.post(
+        f"/reviews/{open_review.public_id}/decide", {"approved": "false", "explanation": "Kept text"}
+    )
     assert response.status_code == 409
     assert "Kept text" in response.content.decode()
-    again = reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"}, **JSON)
+    again = reviewer.post(f"/reviews/{open_review.public_id}/decide", {"approved": "true"}, **JSON)
     assert (again.status_code, again.json()["code"], again.json()["mine"]) == (409, "review_closed", True)
     assert Score.objects.count() == 1
 
 
-def test_what_one_submitted_is_passed_over_and_cannot_be_decided(reviewer):
+def test_reviewers_skip_and_cannot_decide_what_they_submitted(reviewer):
     mine = ReviewFactory(run__completion=CompletionFactory(task=reviewer.task, created_by=reviewer.user))
     other = review(reviewer)
     assert f'data-item="{other.public_id}"' in reviewer.post("/reviews/next", follow=True).content.decode()
@@ -123,7 +129,7 @@ def test_an_administrator_decides_on_their_own(visitor):
     assert f'data-item="{mine.public_id}"' in admin.post("/reviews/next", follow=True).content.decode()
 
 
-def test_two_reviewers_never_get_the_same(visitor, reviewer):
+def test_two_reviewers_never_get_the_same_review(visitor, reviewer):
     for _ in range(4):
         review(reviewer)
     other = visitor("reviewer", reviewer.organization)
@@ -136,46 +142,46 @@ def test_two_reviewers_never_get_the_same(visitor, reviewer):
     assert reviewer.post("/reviews/next", **JSON).json()["item"] is None
 
 
-def test_a_claim_that_was_lost_is_told_to_the_script(reviewer):
-    one = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
-    reply = reviewer.post(f"/reviews/{one.public_id}/claim", **JSON)
+def test_a_lost_claim_is_reported_to_the_script(reviewer):
+    claimed_review = review(reviewer, claimed_by=UserFactory(), claimed_until=timezone.now() + timedelta(minutes=5))
+    reply = reviewer.post(f"/reviews/{claimed_review.public_id}/claim", **JSON)
     assert (reply.status_code, reply.json()["code"]) == (409, "review_claimed")
 
 
-def test_letting_go_frees_only_ones_own(reviewer):
+def test_releasing_frees_only_own_claims(reviewer):
     other = UserFactory()
-    one = review(reviewer, claimed_by=other, claimed_until=timezone.now() + timedelta(minutes=5))
-    assert reviewer.post(f"/reviews/{one.public_id}/release", **JSON).status_code == 200
-    one.refresh_from_db()
-    assert one.claimed_by == other
+    claimed_review = review(reviewer, claimed_by=other, claimed_until=timezone.now() + timedelta(minutes=5))
+    assert reviewer.post(f"/reviews/{claimed_review.public_id}/release", **JSON).status_code == 200
+    claimed_review.refresh_from_db()
+    assert claimed_review.claimed_by == other
 
 
 def test_the_queue_of_one_task_stays_within_it(reviewer):
     review(reviewer)
-    wanted = ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
-    page = reviewer.post("/reviews/next", {"taskId": wanted.task.public_id}, follow=True).content.decode()
-    assert f'data-item="{wanted.public_id}"' in page
-    assert f'name="taskId" value="{wanted.task.public_id}"' in page
+    other_review = ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
+    page = reviewer.post("/reviews/next", {"taskId": other_review.task.public_id}, follow=True).content.decode()
+    assert f'data-item="{other_review.public_id}"' in page
+    assert f'name="taskId" value="{other_review.task.public_id}"' in page
 
 
-def test_progress_counts_the_day_and_what_is_left(reviewer):
-    one = review(reviewer)
+def test_progress_counts_todays_and_remaining_reviews(reviewer):
+    open_review = review(reviewer)
     review(reviewer)
-    reviewer.post(f"/reviews/{one.public_id}/decide", {"approved": "true"})
+    reviewer.post(f"/reviews/{open_review.public_id}/decide", {"approved": "true"})
     by = access.Reviewer(reviewer.user)
-    found = queue.progress(Review.objects.all(), by)
-    assert (found.today, found.left, found.own, found.others) == (1, 1, 0, 0)
+    progress = queue.progress(Review.objects.all(), by)
+    assert (progress.today, progress.left, progress.own, progress.others) == (1, 1, 0, 0)
 
 
-def test_what_is_left_leaves_out_what_the_browser_has_decided_and_not_sent_yet(reviewer):
+def test_the_remaining_count_excludes_unsent_decisions_of_the_browser(reviewer):
     first, _, _ = review(reviewer), review(reviewer), review(reviewer)
-    told = {"count": "1", "decided": [first.public_id, "rev_none"]}
-    assert reviewer.post("/reviews/next", told, **JSON).json()["left"] == 2
+    request = {"count": "1", "decided": [first.public_id, "rev_none"]}
+    assert reviewer.post("/reviews/next", request, **JSON).json()["left"] == 2
     reviewer.post(f"/reviews/{first.public_id}/decide", {"approved": "true"})
-    assert reviewer.post("/reviews/next", told, **JSON).json()["left"] == 2
+    assert reviewer.post("/reviews/next", request, **JSON).json()["left"] == 2
 
 
-def test_the_queries_of_a_claim_are_few(reviewer, django_assert_max_num_queries):
+def test_a_claim_takes_few_queries(reviewer, django_assert_max_num_queries):
     review(reviewer)
     review(reviewer)
     reviewer.post("/reviews/next", {"count": "1"}, **JSON)
@@ -185,28 +191,28 @@ def test_the_queries_of_a_claim_are_few(reviewer, django_assert_max_num_queries)
         reviewer.get("/reviews/next")
 
 
-def _told(method, action):
+def _audited_ids(method, action):
     return list(
         AuditEvent.objects.filter(method=method, action=action).order_by("at").values_list("object_id", flat=True)
     )
 
 
-def test_the_trail_names_the_review_that_the_desk_shows(reviewer):
-    one = review(reviewer)
+def test_the_audit_log_names_the_shown_review(reviewer):
+    open_review = review(reviewer)
     reviewer.post("/reviews/next", {"count": "1"}, **JSON)
-    assert _told("POST", "reviews.update") == [one.public_id]
+    assert _audited_ids("POST", "reviews.update") == [open_review.public_id]
     reviewer.get("/reviews/next")
-    assert _told("GET", "reviews.read") == [one.public_id]
+    assert _audited_ids("GET", "reviews.read") == [open_review.public_id]
 
 
-def test_the_trail_names_the_review_that_a_form_claims(reviewer):
-    one = review(reviewer)
+def test_the_audit_log_names_the_review_claimed_by_a_form(reviewer):
+    open_review = review(reviewer)
     reviewer.post("/reviews/next")
-    assert _told("POST", "reviews.update") == [one.public_id]
+    assert _audited_ids("POST", "reviews.update") == [open_review.public_id]
 
 
-def test_a_decision_is_told_of_the_review_that_it_decided(reviewer):
-    one, _ = review(reviewer), review(reviewer)
+def test_the_audit_log_names_the_decided_review(reviewer):
+    open_review, _ = review(reviewer), review(reviewer)
     for deed in ("claim", "release", "decide"):
-        reviewer.post(f"/reviews/{one.public_id}/{deed}", {"approved": "true", "back": "next"})
-    assert _told("POST", "reviews.update") == [one.public_id] * 3
+        reviewer.post(f"/reviews/{open_review.public_id}/{deed}", {"approved": "true", "back": "next"})
+    assert _audited_ids("POST", "reviews.update") == [open_review.public_id] * 3

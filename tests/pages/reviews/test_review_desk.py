@@ -1,4 +1,4 @@
-"""The desk in a browser: by keyboard, one after the other, with undo, drafts and two reviewers at once."""
+"""The review page in a browser: keyboard, one review after the other, undo, drafts and two reviewers at once."""
 
 from datetime import timedelta
 
@@ -21,18 +21,18 @@ def reviewer(visitor):
     return client
 
 
-def some(client, number):
-    made = []
+def make_reviews(client, number):
+    reviews = []
     for at in range(number):
-        one = ReviewFactory(
+        review = ReviewFactory(
             run__completion__task=client.task, run__completion__response=f"Poem number {at}.", value=0.25
         )
-        made.append(one)
-    return made
+        reviews.append(review)
+    return reviews
 
 
 def of_database(work):
-    """What the database says: while a browser is driven, this thread may not ask it."""
+    """Run a query in another thread: while a browser is driven, this one must not query."""
     return aside(work).result(20)
 
 
@@ -45,7 +45,7 @@ def shown(page):
 
 
 def decide(page, key):
-    """Press a score and Enter; returns when the next one stands there."""
+    """Press a score and Enter; return when the next review is shown."""
     before = shown(page)
     page.keyboard.press(key)
     page.keyboard.press("Enter")
@@ -64,7 +64,7 @@ def decided(page, number):
 
 
 def test_forty_in_a_row_by_keyboard(reviewer, browse):
-    some(reviewer, 42)
+    make_reviews(reviewer, 42)
     page = browse(reviewer, "/reviews/next")
     page.evaluate("window.sameDocument = true")
     seen, nodes = set(), []
@@ -78,16 +78,16 @@ def test_forty_in_a_row_by_keyboard(reviewer, browse):
     expect(page.locator(".sitting [data-sitting]")).to_have_text("41")
     page.get_by_role("link", name="Stop reviewing").click()
     page.wait_for_url("**/reviews")
-    found = statuses()
-    assert [value for _, value in found[:10]] == [pytest.approx(at / 10) for at in range(10)]
-    assert [status for status, _ in found].count("approved") == 41
+    decisions = statuses()
+    assert [value for _, value in decisions[:10]] == [pytest.approx(at / 10) for at in range(10)]
+    assert [status for status, _ in decisions].count("approved") == 41
     assert of_database(lambda: Score.objects.count()) == 41
     assert of_database(lambda: Review.objects.filter(status="open", claimed_by__isnull=False).count()) == 0
-    assert page.said == []
+    assert page.console_errors == []
 
 
-def test_two_browsers_never_get_the_same(reviewer, visitor, browse):
-    some(reviewer, 12)
+def test_two_browsers_never_get_the_same_review(reviewer, visitor, browse):
+    make_reviews(reviewer, 12)
     other = visitor("reviewer", reviewer.organization)
     pages = [browse(reviewer, "/reviews/next"), browse(other, "/reviews/next")]
     seen = []
@@ -97,11 +97,11 @@ def test_two_browsers_never_get_the_same(reviewer, visitor, browse):
             seen.append(decide(page, "7"))
     assert len(set(seen)) == len(seen) == 10
     for page in pages:
-        assert [said for said in page.said if "409" in said] == []
+        assert [text for text in page.console_errors if "409" in text] == []
 
 
-def test_undo_takes_the_last_decision_back_before_it_is_sent(reviewer, browse):
-    some(reviewer, 3)
+def test_undo_reverts_the_last_decision_before_it_is_sent(reviewer, browse):
+    make_reviews(reviewer, 3)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     first = decide(page, "9")
@@ -119,7 +119,7 @@ def test_undo_takes_the_last_decision_back_before_it_is_sent(reviewer, browse):
 
 
 def test_a_decision_is_sent_when_the_page_is_left(reviewer, browse):
-    some(reviewer, 3)
+    make_reviews(reviewer, 3)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     decide(page, "6")
@@ -129,7 +129,7 @@ def test_a_decision_is_sent_when_the_page_is_left(reviewer, browse):
 
 
 def test_what_is_typed_survives_a_reload(reviewer, browse):
-    some(reviewer, 2)
+    make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     before = shown(page)
@@ -142,8 +142,8 @@ def test_what_is_typed_survives_a_reload(reviewer, browse):
     expect(page.locator("input[name=value]")).to_have_value("0.4")
 
 
-def test_a_session_that_ended_loses_nothing(reviewer, browse):
-    some(reviewer, 3)
+def test_an_ended_session_loses_nothing(reviewer, browse):
+    make_reviews(reviewer, 3)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     cookies = page.context.cookies()
@@ -157,15 +157,16 @@ def test_a_session_that_ended_loses_nothing(reviewer, browse):
     page.context.add_cookies(cookies)
     page.goto("/reviews/next")
     assert decided(page, 2) == 2
-    found = of_database(lambda: list(Review.objects.order_by("pk").values_list("decided_value", flat=True)))
-    assert found[0] == 0.8
+    values = of_database(lambda: list(Review.objects.order_by("pk").values_list("decided_value", flat=True)))
+    assert values[0] == 0.8
     assert [
-        one.explanation for one in of_database(lambda: list(Review.objects.filter(status="approved").order_by("pk")))
+        review.explanation
+        for review in of_database(lambda: list(Review.objects.filter(status="approved").order_by("pk")))
     ][1] == "Still typing"
 
 
 def test_a_refused_decision_keeps_the_text(reviewer, browse):
-    first, _ = some(reviewer, 2)
+    first, _ = make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     page.keyboard.press("e")
@@ -180,8 +181,8 @@ def test_a_refused_decision_keeps_the_text(reviewer, browse):
     assert of_database(lambda: Review.objects.get(pk=first.pk).status) == "open"
 
 
-def test_a_skipped_one_is_free_for_others(reviewer, browse):
-    first, second = some(reviewer, 2)
+def test_a_skipped_review_is_free_for_others(reviewer, browse):
+    first, second = make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
     page.keyboard.press("s")
@@ -191,24 +192,24 @@ def test_a_skipped_one_is_free_for_others(reviewer, browse):
     expect(page.locator("[data-status]")).to_contain_text("skipped this review before")
 
 
-def test_a_skipped_one_comes_round_however_late_it_is_let_go(reviewer, browse):
-    first, second = some(reviewer, 2)
+def test_a_skipped_review_returns_even_if_its_release_is_late(reviewer, browse):
+    first, second = make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
-    on_its_way, asked = [], []
+    on_its_way, requests = [], []
     page.route("**/release", lambda route: on_its_way.append(route))
-    page.on("request", lambda request: asked.append(request.url) if request.url.endswith("/reviews/next") else None)
+    page.on("request", lambda request: requests.append(request.url) if request.url.endswith("/reviews/next") else None)
     page.keyboard.press("s")
     expect(page.locator(f'[data-stage] [data-item="{second.public_id}"]')).to_be_visible()
     page.keyboard.press("x")
     expect(page.locator(".sitting [data-sitting]")).to_have_text("1")
-    assert asked == []
+    assert requests == []
     on_its_way[0].continue_()
     expect(page.locator(f'[data-stage] [data-item="{first.public_id}"]')).to_be_visible()
 
 
-def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
-    some(reviewer, 1)
+def test_the_end_is_shown_and_the_last_decision_can_be_undone(reviewer, browse):
+    make_reviews(reviewer, 1)
     page = browse(reviewer, "/reviews/next")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     first = decide(page, "f")
@@ -219,15 +220,15 @@ def test_the_end_says_so_and_the_last_can_be_undone(reviewer, browse):
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
-def test_the_desk_fits_a_phone(reviewer, browse):
-    some(reviewer, 1)
+def test_the_page_fits_a_phone(reviewer, browse):
+    make_reviews(reviewer, 1)
     page = browse(reviewer, "/reviews/next", viewport=PHONE)
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
     assert too_wide(page) <= 0
 
 
-def test_nothing_moves_when_the_scripts_come(reviewer, browse):
-    some(reviewer, 1)
+def test_nothing_moves_when_scripts_load(reviewer, browse):
+    make_reviews(reviewer, 1)
     late = LateScripts(browse(reviewer, "/reviews/next"))
     late.goto("/reviews/next")
     expect(late.page.get_by_role("slider", name="Your score")).to_be_visible()
@@ -236,7 +237,7 @@ def test_nothing_moves_when_the_scripts_come(reviewer, browse):
 
 
 def test_it_works_without_scripts(reviewer, browse):
-    first, second = some(reviewer, 2)
+    first, second = make_reviews(reviewer, 2)
     page = browse(reviewer, "/reviews", java_script_enabled=False)
     page.get_by_role("button", name="Start reviewing").click()
     page.get_by_label("Your score (0 to 1)").fill("0.75")

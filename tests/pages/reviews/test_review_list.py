@@ -26,7 +26,7 @@ def own(client):
     return ReviewFactory(run__completion=CompletionFactory(task=client.task, created_by=client.user))
 
 
-def test_the_open_ones_stand_with_the_oldest_first(reviewer):
+def test_open_reviews_are_listed_oldest_first(reviewer):
     first, second, decided = review(reviewer), review(reviewer), review(reviewer, status="approved", decided_value=0.5)
     text = reviewer.get("/reviews").content.decode()
     assert text.index(first.public_id) < text.index(second.public_id)
@@ -35,7 +35,7 @@ def test_the_open_ones_stand_with_the_oldest_first(reviewer):
     assert "Start reviewing" in text
 
 
-def test_what_others_hold_names_them_as_far_as_the_reader_may(visitor, reviewer):
+def test_claimed_reviews_name_the_reviewer_if_the_reader_may_know(visitor, reviewer):
     other = UserFactory(email="other@example.org")
     review(reviewer, claimed_by=other, claimed_until=timezone.now() + timedelta(minutes=9))
     text = reviewer.get("/reviews").content.decode()
@@ -48,7 +48,7 @@ def test_what_others_hold_names_them_as_far_as_the_reader_may(visitor, reviewer)
     assert "other@example.org" in admin.get("/reviews").content.decode()
 
 
-def test_yours_are_those_that_you_hold_now(reviewer):
+def test_own_reviews_are_those_claimed_now(reviewer):
     mine = review(reviewer, claimed_by=reviewer.user, claimed_until=timezone.now() + timedelta(minutes=9))
     over = review(reviewer, claimed_by=reviewer.user, claimed_until=timezone.now() - timedelta(minutes=1))
     text = reviewer.get("/reviews?show=mine").content.decode()
@@ -56,7 +56,7 @@ def test_yours_are_those_that_you_hold_now(reviewer):
     assert over.public_id not in text
 
 
-def test_what_you_submitted_is_said_to_be_for_somebody_else(reviewer):
+def test_own_submissions_are_marked_for_another_reviewer(reviewer):
     own(reviewer)
     text = reviewer.get("/reviews").content.decode()
     assert "You submitted it: somebody else decides" in text
@@ -64,36 +64,36 @@ def test_what_you_submitted_is_said_to_be_for_somebody_else(reviewer):
     assert "Start reviewing" not in text
 
 
-def test_the_address_filters(reviewer):
-    one = review(reviewer)
+def test_the_query_string_filters(reviewer):
+    open_review = review(reviewer)
     other = ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
     text = reviewer.get(f"/reviews?taskId={reviewer.task.public_id}").content.decode()
-    assert one.public_id in text
+    assert open_review.public_id in text
     assert other.public_id not in text
     assert 'role="alert"' in reviewer.get(f"/reviews?taskId={ids.encode('task', ids.new())}").content.decode()
     assert reviewer.get("/reviews?status=approved").status_code == 200
 
 
-def test_an_operator_reads_and_cannot_begin(visitor):
+def test_an_operator_reads_and_cannot_start_reviewing(visitor):
     operator = visitor("training_operator")
-    one = ReviewFactory(run__completion__task=TaskFactory(organization=operator.organization))
+    open_review = ReviewFactory(run__completion__task=TaskFactory(organization=operator.organization))
     text = operator.get("/reviews").content.decode()
-    assert one.public_id in text
+    assert open_review.public_id in text
     assert "Start reviewing" not in text
     assert operator.get("/reviews/next").status_code == 403
-    page = operator.get(f"/reviews/{one.public_id}").content.decode()
+    page = operator.get(f"/reviews/{open_review.public_id}").content.decode()
     assert "Your decision" not in page
 
 
 def test_a_grader_owner_sees_none(visitor):
     owner = visitor("grader_owner")
     grader = GraderFactory(organization=owner.organization, created_by=owner.user)
-    one = ReviewFactory(run__completion__task=TaskFactory(graders=[grader]))
-    for path in ("/reviews", "/reviews/next", f"/reviews/{one.public_id}"):
+    hidden_review = ReviewFactory(run__completion__task=TaskFactory(graders=[grader]))
+    for path in ("/reviews", "/reviews/next", f"/reviews/{hidden_review.public_id}"):
         assert owner.get(path).status_code == 403, path
 
 
-def test_another_organizations_review_is_not_there(reviewer):
+def test_another_organizations_review_is_not_listed(reviewer):
     foreign = ReviewFactory()
     assert foreign.public_id not in reviewer.get("/reviews?show=all").content.decode()
     assert reviewer.get(f"/reviews/{foreign.public_id}").status_code == 404
@@ -107,7 +107,7 @@ def test_an_empty_queue_says_where_reviews_come_from(reviewer):
 def test_hostile_names_stay_text(reviewer):
     reviewer.task.name = HOSTILE
     reviewer.task.save()
-    one = ReviewFactory(
+    hostile_review = ReviewFactory(
         run=RunFactory(
             completion__task=reviewer.task,
             completion__prompt=HOSTILE,
@@ -118,7 +118,7 @@ def test_hostile_names_stay_text(reviewer):
         ),
         reasoning=HOSTILE,
     )
-    for path in ("/reviews", f"/reviews/{one.public_id}"):
+    for path in ("/reviews", f"/reviews/{hostile_review.public_id}"):
         assert "<script>alert" not in reviewer.get(path).content.decode()
 
 
@@ -127,6 +127,6 @@ def test_the_queries_are_few(reviewer, django_assert_max_num_queries):
         ReviewFactory(run__completion__task=TaskFactory(organization=reviewer.organization))
     with django_assert_max_num_queries(20):
         assert reviewer.get("/reviews").status_code == 200
-    one = review(reviewer)
+    open_review = review(reviewer)
     with django_assert_max_num_queries(20):
-        assert reviewer.get(f"/reviews/{one.public_id}").status_code == 200
+        assert reviewer.get(f"/reviews/{open_review.public_id}").status_code == 200

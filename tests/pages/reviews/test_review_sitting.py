@@ -33,23 +33,25 @@ class Weighed:
     def now(self):
         """{nodes, listeners, octets, kept}: nodes count those that are in no document but held by a script."""
         self.devtools.send("HeapProfiler.collectGarbage")
-        found = {one["name"]: one["value"] for one in self.devtools.send("Performance.getMetrics")["metrics"]}
+        metrics = {
+            metric["name"]: metric["value"] for metric in self.devtools.send("Performance.getMetrics")["metrics"]
+        }
         return {
-            "nodes": found["Nodes"],
-            "listeners": found["JSEventListeners"],
-            "octets": found["JSHeapUsedSize"],
+            "nodes": metrics["Nodes"],
+            "listeners": metrics["JSEventListeners"],
+            "octets": metrics["JSHeapUsedSize"],
             "kept": self.page.evaluate("localStorage.length + sessionStorage.length"),
         }
 
 
-def decided(page, at):
-    """Give a score and go on, until the next one stands there."""
+def decided(page, number):
+    """Enter a score and wait until the next review is shown."""
     item = page.locator("[data-stage] [data-item]")
     before = item.get_attribute("data-item")
-    page.keyboard.press(str(at % 10))
+    page.keyboard.press(str(number % 10))
     page.keyboard.press("Enter")
     expect(page.locator(f'[data-stage] [data-item="{before}"]')).to_have_count(0)
-    if at < COUNT - 1:
+    if number < COUNT - 1:
         expect(item).to_be_visible()
 
 
@@ -57,10 +59,10 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
     page = browse(reviewer, "/reviews/next")
     page.evaluate("window.sameDocument = true")
     expect(page.locator("[data-stage] [data-item]")).to_be_visible()
-    weighed, asked, held = Weighed(page), [], []
+    weighed, requests, held = Weighed(page), [], []
     for at in range(COUNT):
         decided(page, at)
-        asked.append(len(page.asked))
+        requests.append(len(page.requested_urls))
         if at % LOOK_EVERY == LOOK_EVERY - 1:
             held.append(weighed.now())
     expect(page.get_by_text("No reviews left for you")).to_be_visible()
@@ -68,7 +70,7 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
     expect(page.locator(".sitting [data-left]")).to_have_text("0")
     assert page.evaluate("window.sameDocument") is True
 
-    first, last = asked[110] - asked[10], asked[-1] - asked[-101]
+    first, last = requests[110] - requests[10], requests[-1] - requests[-101]
     assert 0 < last <= first + RENEWED, (first, last)
     early, late = held[1], held[-2]  # the last one holds none ahead
     assert late["nodes"] - early["nodes"] < NODES_OF_THREE, held
@@ -78,8 +80,8 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
 
     page.get_by_role("link", name="Back to the list").click()
     page.wait_for_url("**/reviews")
-    told = aside(lambda: list(Review.objects.order_by("pk").values_list("status", "decided_value"))).result(20)
-    assert [status for status, _ in told] == ["approved"] * COUNT
-    assert [value for _, value in told] == [pytest.approx(at % 10 / 10) for at in range(COUNT)]
+    decisions = aside(lambda: list(Review.objects.order_by("pk").values_list("status", "decided_value"))).result(20)
+    assert [status for status, _ in decisions] == ["approved"] * COUNT
+    assert [value for _, value in decisions] == [pytest.approx(at % 10 / 10) for at in range(COUNT)]
     assert aside(Score.objects.count).result(20) == COUNT
-    assert page.said == []
+    assert page.console_errors == []

@@ -18,7 +18,7 @@ def test_an_answer_is_tried_without_leaving_the_page(operator, path, browse, gra
     expect(page.locator("#tried")).to_contain_text('"rewards"')
     expect(page.locator("#tried")).to_contain_text("0.8")
     expect(page.get_by_label("Response")).to_have_value("4")
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_the_address_is_copied(operator, task, browse):
@@ -39,4 +39,4 @@ def test_nothing_is_wider_than_a_phone(operator, path, browse, scheme):
     for address in ("/reward-endpoints", "/reward-endpoints/new", path, f"{path}/change", f"{path}/delete"):
         page = browse(operator, address, viewport=PHONE, color_scheme=scheme)
         assert too_wide(page) <= 0, address
-        assert page.said == []
+        assert page.console_errors == []

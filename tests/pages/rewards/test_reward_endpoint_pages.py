@@ -24,18 +24,18 @@ def ticket_at(client, path):
 
 
 def events(**more):
-    """(name, object, outcome) of what the trail has of forms that were sent."""
-    found = AuditEvent.objects.filter(method="POST", **more).order_by("at", "pk")
-    return list(found.values_list("action", "object_id", "outcome"))
+    """(action, object, outcome) of the audit events of sent forms."""
+    rows = AuditEvent.objects.filter(method="POST", **more).order_by("at", "pk")
+    return list(rows.values_list("action", "object_id", "outcome"))
 
 
-def test_the_list_tells_who_calls_for_which_task_and_how_it_goes(operator, endpoint, see):
+def test_the_list_shows_protocol_task_and_results(operator, endpoint, see):
     seen = see(operator, "/reward-endpoints")
     for words in ("OpenRLHF", "Contract clauses", "on", "neutral 0.250", "1,000", "4 %", "never"):
         assert words in seen
 
 
-def test_an_empty_list_leads_to_the_form(operator, see):
+def test_an_empty_list_links_to_the_form(operator, see):
     seen = see(operator, "/reward-endpoints")
     assert "No reward endpoints yet" in seen
     assert 'href="/reward-endpoints/new"' in seen.html
@@ -50,7 +50,7 @@ def test_the_list_takes_few_queries(operator, task, django_assert_max_num_querie
 
 
 @pytest.mark.parametrize("role", ["reviewer", "grader_owner"])
-def test_who_has_no_part_in_training_is_refused(visitor, operator, path, role):
+def test_a_role_without_training_data_is_refused(visitor, operator, path, role):
     other = visitor(role, operator.organization)
     for address in ("/reward-endpoints", "/reward-endpoints/new", path):
         assert other.get(address).status_code == 403
@@ -65,15 +65,15 @@ def test_a_stranger_finds_nothing(visitor, path):
     assert RewardEndpoint.objects.get().enabled
 
 
-def test_a_new_one_shows_its_address_once_with_the_flags_to_copy(operator, task, see):
+def test_a_new_endpoint_shows_its_address_once_with_flags_to_copy(operator, task, see):
     answer = operator.post("/reward-endpoints/new", new(operator, task, model_id="osprey-32b"))
-    made = RewardEndpoint.objects.get()
+    endpoint = RewardEndpoint.objects.get()
     text = html.unescape(answer.content.decode())
     (url,) = set(ADDRESS.findall(text))
     assert answer.status_code == 201
     assert f'--reward.remote_url "{url}"' in text
-    assert (made.model_id, made.created_by) == ("osprey-32b", operator.user)
-    assert url not in see(operator, f"/reward-endpoints/{public('rwd', made)}").html
+    assert (endpoint.model_id, endpoint.created_by) == ("osprey-32b", operator.user)
+    assert url not in see(operator, f"/reward-endpoints/{public('rwd', endpoint)}").html
 
 
 def test_the_new_address_answers(operator, task, client):
@@ -87,7 +87,7 @@ def test_the_new_address_answers(operator, task, client):
     assert answer.json()["rewards"] == [0.5]
 
 
-def test_a_refused_form_keeps_what_was_typed_and_makes_nothing(operator, task):
+def test_a_refused_form_keeps_its_input_and_creates_nothing(operator, task):
     answer = operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral", model_id="kept"))
     text = answer.content.decode()
     assert answer.status_code == 400
@@ -116,12 +116,12 @@ def test_c4_the_form_and_the_page_show_the_policy_for_answers_without_text(opera
     assert endpoint.without_text == "empty"
 
 
-def test_a_deadline_beyond_the_trainers_patience_is_refused_at_its_field(operator, task):
+def test_a_deadline_over_the_trainers_timeout_is_refused_at_its_field(operator, task):
     answer = operator.post("/reward-endpoints/new", new(operator, task, deadline_ms="180000"))
     assert "gives up soon after" in answer.content.decode()
 
 
-def test_a_task_of_others_is_refused(operator):
+def test_a_task_of_another_organization_is_refused(operator):
     assert operator.post("/reward-endpoints/new", new(operator, TaskFactory())).status_code == 400
     assert not RewardEndpoint.objects.exists()
 
@@ -135,7 +135,7 @@ def test_rotation_shows_another_address_once(operator, endpoint, path, see):
     assert ADDRESS.search(text)[0] not in see(operator, path).html
 
 
-def test_the_answer_of_a_rotation_loaded_anew_leaves_the_address_that_was_shown(operator, endpoint, path):
+def test_reloading_the_response_of_a_rotation_keeps_the_shown_address(operator, endpoint, path):
     typed = {"ticket": ticket_at(operator, path)}
     operator.post(f"{path}/rotate", typed)
     endpoint.refresh_from_db()
@@ -164,12 +164,12 @@ def test_without_the_form_s_ticket_nothing_is_made(operator, task, endpoint, pat
     assert (bytes(endpoint.token_digest), RewardEndpoint.objects.count()) == (before, 1)
 
 
-def test_the_trail_has_what_was_done_by_the_names_of_the_api(operator, task, graders_say):
+def test_the_audit_log_uses_the_action_names_of_the_api(operator, task, graders_say):
     graders_say(0.8)
     operator.post("/reward-endpoints/new", new(operator, task, unscored="neutral"))
     operator.post("/reward-endpoints/new", new(operator, task))
-    made = public("rwd", RewardEndpoint.objects.get())
-    path = f"/reward-endpoints/{made}"
+    endpoint_id = public("rwd", RewardEndpoint.objects.get())
+    path = f"/reward-endpoints/{endpoint_id}"
     operator.post(f"{path}/change", {"unscored": "hold", "model_id": "m-2"})
     operator.post(f"{path}/switch", {"enabled": "true"})
     operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
@@ -177,12 +177,12 @@ def test_the_trail_has_what_was_done_by_the_names_of_the_api(operator, task, gra
     operator.post(f"{path}/delete")
     assert events() == [
         ("reward_endpoints.create", "", "refused"),
-        ("reward_endpoints.create", made, "succeeded"),
-        ("reward_endpoints.update", made, "succeeded"),
-        ("reward_endpoints.update", made, "succeeded"),
-        ("rewards.create", made, "succeeded"),
-        ("reward_endpoints.update", made, "succeeded"),
-        ("reward_endpoints.delete", made, "succeeded"),
+        ("reward_endpoints.create", endpoint_id, "succeeded"),
+        ("reward_endpoints.update", endpoint_id, "succeeded"),
+        ("reward_endpoints.update", endpoint_id, "succeeded"),
+        ("rewards.create", endpoint_id, "succeeded"),
+        ("reward_endpoints.update", endpoint_id, "succeeded"),
+        ("reward_endpoints.delete", endpoint_id, "succeeded"),
     ]
 
 
@@ -217,7 +217,7 @@ def test_a_change_that_does_not_fit_is_refused(operator, endpoint, path):
     assert endpoint.model_id == "live"
 
 
-def test_it_is_deleted_after_a_question(operator, path, see):
+def test_it_is_deleted_after_confirmation(operator, path, see):
     assert "Its address stops working immediately" in see(operator, f"{path}/delete")
     assert RewardEndpoint.objects.exists()
     assert operator.post(f"{path}/delete").url == "/reward-endpoints"
@@ -232,7 +232,7 @@ def test_it_is_deleted_after_a_question(operator, path, see):
         ("verify", '"expected_answer": "four"', '"reward": 0.8'),
     ],
 )
-def test_an_answer_is_tried_in_place(operator, endpoint, path, graders_say, protocol, sent, answered):
+def test_an_answer_can_be_tried_in_place(operator, endpoint, path, graders_say, protocol, sent, answered):
     RewardEndpoint.objects.update(protocol=protocol)
     graders_say(0.8)
     answer = operator.post(f"{path}/try", {"prompt": "2+2? ", "response": "4", "label": "four"})
@@ -245,7 +245,7 @@ def test_an_answer_is_tried_in_place(operator, endpoint, path, graders_say, prot
     assert endpoint.answered == 1000  # those of trainers alone
 
 
-def test_what_is_not_scored_in_time_is_answered_by_the_policy(operator, endpoint, path, graders_say):
+def test_a_sample_not_scored_in_time_gets_the_policy(operator, endpoint, path, graders_say):
     graders_say(None)
     text = operator.post(f"{path}/try", {"prompt": "a", "response": "b"}).content.decode()
     assert "answered with a stand-in: pending" in text
@@ -254,7 +254,7 @@ def test_what_is_not_scored_in_time_is_answered_by_the_policy(operator, endpoint
     assert '<span class="badge bad">503</span>' in text
 
 
-def test_one_that_is_off_or_whose_maker_left_says_so_when_tried(operator, endpoint, path):
+def test_a_disabled_or_orphaned_endpoint_is_reported_when_tried(operator, endpoint, path):
     RewardEndpoint.objects.update(enabled=False)
     answer = operator.post(f"{path}/try", {"prompt": "a", "response": "b"})
     assert (answer.status_code, "switched off" in answer.content.decode()) == (400, True)
@@ -264,7 +264,7 @@ def test_one_that_is_off_or_whose_maker_left_says_so_when_tried(operator, endpoi
     assert not Completion.objects.exists()
 
 
-def test_a_text_that_cannot_be_stored_is_told_at_its_field(operator, endpoint, path):
+def test_a_text_that_cannot_be_stored_is_reported_at_its_field(operator, endpoint, path):
     answer = operator.post(f"{path}/try", {"prompt": "a", "response": "x" * (1 << 20 | 1)})
     assert answer.status_code == 400
     assert not Completion.objects.exists()
@@ -279,7 +279,7 @@ def test_the_page_has_the_lines_of_each_trainer_for_its_task(operator, task, end
         assert words in seen
 
 
-def test_it_tells_how_long_rewards_took(operator, task, endpoint, path, see):
+def test_it_shows_how_long_rewards_took(operator, task, endpoint, path, see):
     from datetime import timedelta
 
     from tests.factories import ScoreFactory
@@ -297,8 +297,8 @@ def test_it_tells_how_long_rewards_took(operator, task, endpoint, path, see):
 
 def test_hostile_names_are_text(operator, see):
     task = TaskFactory(organization=operator.organization, name="<script>alert(1)</script>\u202e" + "a" * 160)
-    made = RewardEndpointFactory(task=task, created_by=operator.user, model_id="<img src=x onerror=alert(1)>")
-    for address in ("/reward-endpoints", f"/reward-endpoints/{public('rwd', made)}", "/reward-endpoints/new"):
+    endpoint = RewardEndpointFactory(task=task, created_by=operator.user, model_id="<img src=x onerror=alert(1)>")
+    for address in ("/reward-endpoints", f"/reward-endpoints/{public('rwd', endpoint)}", "/reward-endpoints/new"):
         seen = see(operator, address)
         assert "<script>alert" not in seen.html
         assert "<img src=x" not in seen.html

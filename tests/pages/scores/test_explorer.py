@@ -23,7 +23,7 @@ def task():
     return TaskFactory()
 
 
-def given(task, *values, **fields):
+def make_scores(task, *values, **fields):
     return [ScoreFactory(run__completion__task=task, value=value, **fields) for value in values]
 
 
@@ -39,7 +39,7 @@ def listed(html):
 
 
 def test_it_lists_the_newest_first_with_chart_and_figures(visitor, task):
-    given(task, 0.25, 0.5, 0.75)
+    make_scores(task, 0.25, 0.5, 0.75)
     html = page_of(visitor("training_operator", task.organization))
     assert listed(html) == ["0.750", "0.500", "0.250"]
     assert 'id="count">3<' in html
@@ -48,8 +48,8 @@ def test_it_lists_the_newest_first_with_chart_and_figures(visitor, task):
 
 
 def test_a_time_is_one_click_and_keeps_the_other_filters(visitor, task):
-    given(task, 0.25, created_at=timezone.now() - timedelta(days=20))
-    given(task, 0.75)
+    make_scores(task, 0.25, created_at=timezone.now() - timedelta(days=20))
+    make_scores(task, 0.75)
     client = visitor("reviewer", task.organization)
     html = page_of(client, taskId=public("task", task), offset="0")
     week, month = (f"{timezone.now().date() - timedelta(days=days - 1)}" for days in (7, 30))
@@ -64,14 +64,14 @@ def test_a_time_is_one_click_and_keeps_the_other_filters(visitor, task):
     assert not re.search(r'aria-current="true">30 days<', page_of(client, startDate=month, endDate=week))
 
 
-def test_each_filter_of_the_api_works_from_the_address(visitor, task):
-    given(task, 0.25, 0.75)
+def test_each_filter_of_the_api_works_in_the_query_string(visitor, task):
+    make_scores(task, 0.25, 0.75)
     elsewhere = ScoreFactory(
         run__completion__task=TaskFactory(organization=task.organization), run__completion__model_id="model-b",
         value=0.9, confidence=0.3,
     )  # fmt: skip
     client = visitor("reviewer", task.organization)
-    for query, found in (
+    for query, expected in (
         ({"taskId": public("task", task)}, ["0.750", "0.250"]),
         ({"modelId": "model-b"}, ["0.900"]),
         ({"graderId": public("grader", elsewhere.grader)}, ["0.900"]),
@@ -83,11 +83,11 @@ def test_each_filter_of_the_api_works_from_the_address(visitor, task):
         ({"sort": "value"}, ["0.250", "0.750", "0.900"]),
         ({"modelId": "", "minScore": ""}, ["0.900", "0.750", "0.250"]),
     ):
-        assert listed(page_of(client, **query)) == found, query
+        assert listed(page_of(client, **query)) == expected, query
 
 
-def test_what_cannot_be_read_is_told_and_left_out(visitor, task):
-    given(task, 0.5)
+def test_an_invalid_filter_is_reported_and_ignored(visitor, task):
+    make_scores(task, 0.5)
     client = visitor("reviewer", task.organization)
     for query in (
         {"taskId": "task_nonsense"}, {"taskId": "task_01jd0000000000000000000000"}, {"minScore": "7"},
@@ -101,14 +101,14 @@ def test_what_cannot_be_read_is_told_and_left_out(visitor, task):
 
 
 def test_the_figures_are_those_of_the_api(visitor, task):
-    given(task, 0.0, 0.15, 0.3, 0.5, 0.5, 0.95, 1.0)
+    make_scores(task, 0.0, 0.15, 0.3, 0.5, 0.5, 0.95, 1.0)
     client = visitor("training_operator", task.organization)
     principal = client.get(reverse("scores")).wsgi_request.principal
     for query in (ScoreFilter(), ScoreFilter(min_score=0.15, max_score=0.5)):
         ours = distributions.of(filters.check(query, principal))
         theirs = summary.of(query, principal).score_distribution
-        found = (ours.figures.mean, ours.figures.std, ours.figures.low, ours.figures.high)
-        assert found == pytest.approx((theirs.mean, theirs.std, theirs.min, theirs.max))
+        figures = (ours.figures.mean, ours.figures.std, ours.figures.low, ours.figures.high)
+        assert figures == pytest.approx((theirs.mean, theirs.std, theirs.min, theirs.max))
         quantiles = (ours.figures.p25, ours.figures.p50, ours.figures.p75)
         assert quantiles == pytest.approx(
             (theirs.percentiles.p25, theirs.percentiles.p50, theirs.percentiles.p75), abs=1e-3
@@ -117,14 +117,14 @@ def test_the_figures_are_those_of_the_api(visitor, task):
 
 
 def test_a_value_on_an_edge_begins_its_bucket(visitor, task):
-    given(task, *(place / 20 for place in range(21)))
+    make_scores(task, *(place / 20 for place in range(21)))
     client = visitor("training_operator", task.organization)
     principal = client.get(reverse("scores")).wsgi_request.principal
     assert distributions.of(filters.check(ScoreFilter(), principal)).counts == [1] * 19 + [2]
 
 
-def test_a_bucket_leads_to_its_range_and_keeps_the_other_filters(visitor, task):
-    given(task, 0.12)
+def test_a_bucket_links_to_its_range_and_keeps_the_other_filters(visitor, task):
+    make_scores(task, 0.12)
     html = page_of(visitor("training_operator", task.organization), modelId="model-a")
     link = escape("/scores?modelId=model-a&minScore=0.1&maxScore=0.15")
     assert link in html
@@ -132,16 +132,16 @@ def test_a_bucket_leads_to_its_range_and_keeps_the_other_filters(visitor, task):
 
 
 def test_shadow_and_replaced_scores_are_listed_and_not_counted(visitor, task):
-    given(task, 0.5)
-    given(task, 0.7, purpose="shadow", reward=False)
-    given(task, 0.9, superseded=True, reward=False)
+    make_scores(task, 0.5)
+    make_scores(task, 0.7, purpose="shadow", reward=False)
+    make_scores(task, 0.9, superseded=True, reward=False)
     html = page_of(visitor("training_operator", task.organization))
     assert listed(html) == ["0.900", "0.700", "0.500"]
     assert 'id="count">1<' in html
 
 
-def test_another_organization_sees_nothing_and_cannot_ask_for_it(visitor, task):
-    given(task, 0.5)
+def test_another_organization_sees_nothing(visitor, task):
+    make_scores(task, 0.5)
     client = visitor("organization_admin")
     assert listed(page_of(client)) == []
     assert "No scores yet" in page_of(client)
@@ -152,8 +152,8 @@ def test_another_organization_sees_nothing_and_cannot_ask_for_it(visitor, task):
 
 def test_an_owner_of_graders_sees_the_scores_of_theirs_without_names_of_others(visitor, task):
     grader = GraderFactory(organization=OrganizationFactory(), visibility="listed", name="Mine")
-    given(TaskFactory(organization=task.organization, graders=[grader], name="Their task"), 0.625)
-    given(task, 0.375)
+    make_scores(TaskFactory(organization=task.organization, graders=[grader], name="Their task"), 0.625)
+    make_scores(task, 0.375)
     html = page_of(visitor("grader_owner", grader.organization, grader.created_by))
     assert listed(html) == ["0.625"]
     assert "Mine" in html
@@ -161,15 +161,15 @@ def test_an_owner_of_graders_sees_the_scores_of_theirs_without_names_of_others(v
     assert "Export" not in html
 
 
-def test_htmx_gets_the_results_alone(visitor, task):
-    given(task, 0.5)
+def test_htmx_gets_only_the_results(visitor, task):
+    make_scores(task, 0.5)
     html = page_of(visitor("reviewer", task.organization), headers={"HX-Request": "true", "HX-Target": "results"})
     assert 'id="results"' in html
     assert "<html" not in html
 
 
 def test_the_versions_of_a_chosen_grader_are_offered(visitor, task):
-    score = given(task, 0.5)[0]
+    score = make_scores(task, 0.5)[0]
     client = visitor("training_operator", task.organization)
     assert "Grader version" not in page_of(client)
     html = page_of(client, graderId=public("grader", score.grader))
@@ -178,7 +178,7 @@ def test_the_versions_of_a_chosen_grader_are_offered(visitor, task):
 
 def test_it_takes_few_queries(visitor, task, django_assert_max_num_queries):
     for _ in range(6):
-        given(TaskFactory(organization=task.organization), 0.1, 0.2, 0.3, 0.4)
+        make_scores(TaskFactory(organization=task.organization), 0.1, 0.2, 0.3, 0.4)
     client = visitor("organization_admin", task.organization)
     page_of(client)
     with django_assert_max_num_queries(20):
@@ -195,9 +195,9 @@ def test_hostile_names_are_text(visitor):
 
 
 @pytest.mark.parametrize("by", ["taskId", "graderId", None])
-def test_of_very_many_scores_the_chart_and_figures_are_of_the_newest_and_say_so(visitor, task, monkeypatch, by):
+def test_with_very_many_scores_chart_and_figures_cover_the_newest_and_say_so(visitor, task, monkeypatch, by):
     grader = GraderFactory(organization=task.organization)
-    scores = given(task, 0.1, 0.2, 0.6, 0.7, 0.8, grader=grader)
+    scores = make_scores(task, 0.1, 0.2, 0.6, 0.7, 0.8, grader=grader)
     client = visitor("training_operator", task.organization)
     query = {by: public("task", task) if by == "taskId" else public("grader", grader)} if by else {}
     assert "among the newest" not in page_of(client, **query)  # counters cover all scores
@@ -215,15 +215,15 @@ def test_of_very_many_scores_the_chart_and_figures_are_of_the_newest_and_say_so(
     assert len(scores) == 5
 
 
-def test_days_choose_to_the_second_what_the_ids_of_rows_tell_about(visitor, task):
-    for at, value in (("2026-03-01T00:00:00", 0.1), ("2026-03-01T23:59:59", 0.2), ("2026-03-02T00:00:00", 0.3)):
-        moment = datetime.fromisoformat(f"{at}+00:00")
+def test_days_select_rows_exact_to_the_second(visitor, task):
+    for timestamp, value in (("2026-03-01T00:00:00", 0.1), ("2026-03-01T23:59:59", 0.2), ("2026-03-02T00:00:00", 0.3)):
+        moment = datetime.fromisoformat(f"{timestamp}+00:00")
         for late, shown in ((timedelta(0), value), (timedelta(hours=3), value + 0.5)):
             ScoreFactory(
                 id=later(ids.first_of(moment + late), shown), run__completion__task=task, value=shown, created_at=moment
             )
     client = visitor("reviewer", task.organization)
-    for query, found in (
+    for query, expected in (
         ({"startDate": "2026-03-01", "endDate": "2026-03-01"}, ["0.100", "0.200", "0.600", "0.700"]),
         ({"startDate": "2026-03-02"}, ["0.300", "0.800"]),
         ({"endDate": "2026-02-28"}, []),
@@ -231,8 +231,8 @@ def test_days_choose_to_the_second_what_the_ids_of_rows_tell_about(visitor, task
         ({"startDate": "0001-01-01", "endDate": "9999-12-31"}, ["0.100", "0.200", "0.300", "0.600", "0.700", "0.800"]),
     ):
         html = page_of(client, **query)
-        assert sorted(listed(html)) == found, query
-        assert (f'id="count">{len(found)}<' in html) == bool(found)
+        assert sorted(listed(html)) == expected, query
+        assert (f'id="count">{len(expected)}<' in html) == bool(expected)
 
 
 def later(pk, value):

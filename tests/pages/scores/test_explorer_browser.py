@@ -30,7 +30,7 @@ def test_keys_on_the_brush_filter_and_the_focus_stays(reviewer, browse):
     expect(page.locator("#count")).to_have_text("5")
     expect(page.locator("#score-min")).to_have_value("0.5")
     expect(page.locator(".chart-handle:visible").first).to_be_focused()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_drawing_across_the_chart_filters(reviewer, browse):

@@ -26,9 +26,9 @@ def page_of(client, score, status=200):
     return answer.content.decode()
 
 
-def test_it_shows_value_reasoning_dimensions_and_where_it_comes_from(visitor, score):
+def test_it_shows_value_reasoning_dimensions_and_origin(visitor, score):
     html = page_of(visitor("reviewer", score.organization), score)
-    for told in (
+    for text in (
         "0.500",
         "5.0 on the grader’s own scale",
         "It is half right.",
@@ -36,7 +36,7 @@ def test_it_shows_value_reasoning_dimensions_and_where_it_comes_from(visitor, sc
         "weight 0.25",
         score.grader.name,
     ):
-        assert told in html
+        assert text in html
     assert reverse("completion", args=[score.completion_id]) in html
     assert "Delete" not in html
 
@@ -45,7 +45,7 @@ def test_another_organization_does_not_find_it(visitor, score):
     page_of(visitor("organization_admin"), score, 404)
 
 
-def test_a_deleted_one_is_gone(visitor, score):
+def test_a_deleted_score_is_404(visitor, score):
     client = visitor("organization_admin", score.organization)
     there = reverse("score_delete", args=[score.pk])
     assert client.post(there, {"typed": "no"}).status_code == 400
@@ -55,7 +55,7 @@ def test_a_deleted_one_is_gone(visitor, score):
     assert "deleted" in page_of(client, score, 410)
 
 
-def test_only_who_may_deletes_it(visitor, score):
+def test_only_roles_with_the_right_delete_it(visitor, score):
     there = reverse("score_delete", args=[score.pk])
     assert visitor("training_operator", score.organization).post(there, {"typed": "delete"}).status_code == 403
     assert visitor("organization_admin").post(there, {"typed": "delete"}).status_code == 404
@@ -66,14 +66,14 @@ def test_only_who_may_deletes_it(visitor, score):
     assert Score.objects.get().deleted_at is None
 
 
-def test_shadow_and_replaced_ones_say_so(visitor, score):
+def test_shadow_and_replaced_scores_are_marked(visitor, score):
     Score.objects.update(purpose="shadow", superseded=True)
     html = page_of(visitor("reviewer", score.organization), score)
     assert "A shadow score." in html
     assert "Replaced." in html
 
 
-def test_the_trail_says_that_it_was_deleted(visitor, score):
+def test_the_audit_log_records_its_deletion(visitor, score):
     client = visitor("organization_admin", score.organization)
     client.post(reverse("score_delete", args=[score.pk]), {"typed": "delete"})
     event = AuditEvent.objects.get(method="POST")
@@ -82,19 +82,19 @@ def test_the_trail_says_that_it_was_deleted(visitor, score):
 
 @pytest.fixture
 def foreign(visitor):
-    """A score by the grader of somebody elsewhere, and a client of theirs."""
+    """A score by the grader of another organization, and a client of its owner."""
     owner = visitor("grader_owner")
     grader = GraderFactory(organization=owner.organization, created_by=owner.user, visibility="listed")
     task = TaskFactory(graders=[grader], share_text=False)
-    given = ScoreFactory(
+    score = ScoreFactory(
         run__completion__task=task, run__completion__model_id="secret-model", run__grader=grader, value=0.375
     )
-    return owner, given
+    return owner, score
 
 
 def test_the_model_of_a_completion_that_is_not_shared_is_a_dash(foreign):
-    owner, given = foreign
-    page = page_of(owner, given)
+    owner, score = foreign
+    page = page_of(owner, score)
     listed = owner.get(reverse("scores")).content.decode()
     assert "0.375" in page
     assert "0.375" in listed
@@ -103,17 +103,17 @@ def test_the_model_of_a_completion_that_is_not_shared_is_a_dash(foreign):
     assert '<td data-label="Model"><span class="faint">–</span></td>' in compact(listed)
 
 
-def test_it_is_told_where_the_task_shares_its_texts(foreign):
-    owner, given = foreign
-    given.task.share_text = True
-    given.task.save()
-    assert "secret-model" in page_of(owner, given)
+def test_the_model_is_shown_if_the_task_shares_its_texts(foreign):
+    owner, score = foreign
+    score.task.share_text = True
+    score.task.save()
+    assert "secret-model" in page_of(owner, score)
     assert owner.get(reverse("scores")).content.decode().count("secret-model") == 2  # its row, and the filter's choices
 
 
-def test_a_review_is_told_to_those_alone_who_read_reviews(foreign, visitor):
-    owner, given = foreign
-    review = ReviewFactory(run=given.run, status="approved", expires_at=timezone.now())
-    Score.objects.filter(pk=given.pk).update(reviewed_by=visitor("reviewer", given.organization).user)
-    assert reverse("review", args=[review.pk]) not in page_of(owner, given)
-    assert reverse("review", args=[review.pk]) in page_of(visitor("reviewer", given.organization), given)
+def test_a_review_is_linked_only_for_roles_that_read_reviews(foreign, visitor):
+    owner, score = foreign
+    review = ReviewFactory(run=score.run, status="approved", expires_at=timezone.now())
+    Score.objects.filter(pk=score.pk).update(reviewed_by=visitor("reviewer", score.organization).user)
+    assert reverse("review", args=[review.pk]) not in page_of(owner, score)
+    assert reverse("review", args=[review.pk]) in page_of(visitor("reviewer", score.organization), score)

@@ -14,7 +14,9 @@ def role_of(db):
     """`role_of(organization, members=("organization", "read"), …)`: a custom role of nothing else."""
 
     def make(organization, name="little", **may):
-        permissions = [{"resource": one, "scope": scope, "actions": actions} for one, (scope, *actions) in may.items()]
+        permissions = [
+            {"resource": resource, "scope": scope, "actions": actions} for resource, (scope, *actions) in may.items()
+        ]
         return Role.objects.create(organization=organization, name=name, permissions=permissions)
 
     return make
@@ -38,7 +40,7 @@ def secret_in():
     """`secret_in(answer)`: the secret that is shown on it; None without one."""
 
     def look(answer):
-        found = re.search(r'<code id="secret">([^<]+)</code>', answer.content.decode())
-        return found[1] if found else None
+        match = re.search(r'<code id="secret">([^<]+)</code>', answer.content.decode())
+        return match[1] if match else None
 
     return look

@@ -16,18 +16,18 @@ def happened(organization, action="tasks.create", **more):
     return trail.record(action=action, resource=action.partition(".")[0], organization=organization, **more)
 
 
-def test_it_says_in_words_who_did_what(visitor):
+def test_events_are_described_in_words(visitor):
     client = visitor()
     happened(client.organization, "keys.create", actor="mara@example.org", object_id="key_01m8hebhzaecytx6hnkq3pvx3y")
     happened(client.organization, "completions.erase", actor="retention", objects_count=312)
     happened(client.organization, "session.login", actor="jon@example.org")
     body = client.get(LIST).content.decode()
-    for said in ("created an API key", "erased the text of 312 completions", "logged in"):
-        assert said in body
+    for text in ("created an API key", "erased the text of 312 completions", "logged in"):
+        assert text in body
 
 
 @pytest.mark.parametrize(
-    ("outcome", "said"),
+    ("outcome", "sentence"),
     [
         ("refused", "tried, and was refused: created a task"),
         ("failed", "tried, and it failed: created a task"),
@@ -35,12 +35,12 @@ def test_it_says_in_words_who_did_what(visitor):
         ("open", "in progress: created a task"),
     ],
 )
-def test_what_was_only_tried_says_so(outcome, said):
+def test_refused_attempts_are_described_as_attempts(outcome, sentence):
     event = AuditEvent(action="tasks.create", resource="tasks", object_id="task_x", outcome=outcome)
-    assert sentences.describe(event) == said
+    assert sentences.describe(event) == sentence
 
 
-def test_the_filters_are_those_of_the_api_and_live_in_the_address(visitor):
+def test_the_filters_are_those_of_the_api_in_the_query_string(visitor):
     client = visitor()
     happened(client.organization, "tasks.create", actor="a@example.org", object_id="task_first")
     happened(client.organization, "roles.delete", actor="b@example.org", object_id="role_second", outcome="refused")
@@ -69,7 +69,7 @@ def test_the_export_has_the_same_filters(visitor):
 @pytest.mark.parametrize(
     "query", [{"startDate": "yesterday"}, {"outcome": "odd"}, {"offset": "-1"}, {"offset": "999999"}]
 )
-def test_a_filter_that_is_none_is_told_and_not_fatal(visitor, query):
+def test_an_invalid_filter_is_reported(visitor, query):
     client = visitor()
     happened(client.organization, actor="shown@example.org")
     answer = client.get(LIST, query)
@@ -83,18 +83,18 @@ def test_nobody_sees_events_of_another_organization(visitor):
     nobodys = happened(None, actor="nobody@example.org")
     body = client.get(LIST).content.decode()
     assert ("theirs@example.org" in body, "nobody@example.org" in body) == (False, False)
-    for one in (event, nobodys):
-        assert client.get(f"{LIST}/{one.public_id}").status_code == 404
+    for hidden in (event, nobodys):
+        assert client.get(f"{LIST}/{hidden.public_id}").status_code == 404
 
 
-def test_who_runs_the_installation_sees_whose_event_it_is(visitor, operating):
+def test_operators_see_the_organization_of_an_event(visitor, operating):
     happened(OrganizationFactory(name="Northwind"), actor="theirs@example.org")
     happened(None, actor="nobody@example.org")
     body = visitor("admin", operating).get(LIST).content.decode()
     assert ("Northwind" in body, "the installation" in body) == (True, True)
 
 
-def test_an_event_tells_all_that_it_has_and_links_to_what_it_is_about(visitor):
+def test_an_event_shows_all_its_fields_and_links_to_its_object(visitor):
     client = visitor()
     task = TaskFactory(organization=client.organization)
     user = UserFactory(email="mara@example.org")
@@ -102,11 +102,11 @@ def test_an_event_tells_all_that_it_has_and_links_to_what_it_is_about(visitor):
         client.organization, "roles.update", user=user, object_id=public("task", task), fields=["name", "permissions"]
     )
     body = client.get(f"{LIST}/{event.public_id}").content.decode()
-    for said in ("mara@example.org", "roles.update", "permissions", public("user", user), event.public_id):
-        assert said in body
+    for text in ("mara@example.org", "roles.update", "permissions", public("user", user), event.public_id):
+        assert text in body
 
 
-def test_the_chain_says_how_far_it_is_sealed(visitor):
+def test_the_page_shows_how_far_the_chain_is_sealed(visitor):
     client = visitor()
     assert "No event is sealed yet" in client.get(LIST).content.decode()
     event = happened(client.organization)

@@ -40,7 +40,7 @@ def test_a_key_is_shown_once_on_the_answer_to_its_form(visitor, ticket_at, secre
     assert (event.object_id, event.outcome) == (key.public_id, "succeeded")
 
 
-def test_the_whole_of_the_form_reaches_the_key(visitor, ticket_at):
+def test_every_field_of_the_form_applies_to_the_key(visitor, ticket_at):
     client = visitor()
     data = body_of(ticket_at(client, NEW), kind="test", expires_at="2030-01-31", networks="192.0.2.0/24\n2001:db8::1\n")
     assert client.post(NEW, data).status_code == 201
@@ -50,7 +50,7 @@ def test_the_whole_of_the_form_reaches_the_key(visitor, ticket_at):
     assert f"{key.expires_at:%Y-%m-%d %H:%M}" == "2030-02-01 00:00"
 
 
-def test_the_answer_loaded_anew_makes_no_second_key_and_shows_no_secret(visitor, ticket_at, secret_in):
+def test_reloading_the_response_creates_no_second_key_and_shows_no_secret(visitor, ticket_at, secret_in):
     client = visitor()
     data = body_of(ticket_at(client, NEW))
     client.post(NEW, data)
@@ -60,10 +60,10 @@ def test_the_answer_loaded_anew_makes_no_second_key_and_shows_no_secret(visitor,
     assert ApiKey.objects.count() == 1
 
 
-def test_nothing_of_the_secret_is_kept_with_the_ticket(visitor, ticket_at):
+def test_the_secret_is_not_stored_with_the_ticket(visitor, ticket_at):
     client = visitor()
     client.post(NEW, body_of(ticket_at(client, NEW)))
-    assert [one.answer for one in StoredAnswer.objects.all()] == [None]
+    assert [stored.answer for stored in StoredAnswer.objects.all()] == [None]
 
 
 def test_a_refused_form_can_be_sent_again(visitor, ticket_at, secret_in):
@@ -79,7 +79,7 @@ def test_a_refused_form_can_be_sent_again(visitor, ticket_at, secret_in):
 
 
 @pytest.mark.parametrize("ticket", ["", "nonsense", "W10:1:x"])
-def test_a_form_without_a_ticket_makes_nothing(visitor, ticket):
+def test_a_form_without_a_ticket_creates_nothing(visitor, ticket):
     client = visitor()
     answer = client.post(NEW, body_of(ticket))
     assert answer.status_code == 400
@@ -87,7 +87,7 @@ def test_a_form_without_a_ticket_makes_nothing(visitor, ticket):
     assert ApiKey.objects.count() == 0
 
 
-def test_a_ticket_is_for_one_person_and_one_form_alone(visitor, ticket_at):
+def test_a_ticket_is_valid_for_one_person_and_one_form(visitor, ticket_at):
     client, other = visitor(), visitor()
     key = ApiKeyFactory(organization=other.organization, user=other.user)
     ticket = ticket_at(client, NEW)
@@ -113,7 +113,7 @@ def test_a_key_that_could_do_more_than_its_maker_is_refused(visitor, ticket_at):
     assert (answer.status_code, ApiKey.objects.count()) == (400, 0)
 
 
-def test_each_sees_their_own_keys_and_an_admin_those_of_all(visitor):
+def test_members_see_their_own_keys_and_admins_all(visitor):
     organization = OrganizationFactory()
     admin, operator = visitor("organization_admin", organization), visitor("training_operator", organization)
     mine = ApiKeyFactory(organization=organization, user=operator.user, role="training_operator", name="mine")
@@ -128,7 +128,7 @@ def test_each_sees_their_own_keys_and_an_admin_those_of_all(visitor):
     assert admin.get(page_of(mine)).status_code == 200
 
 
-def test_who_may_not_see_the_members_reads_an_id_in_place_of_an_address(visitor, role_of):
+def test_without_the_right_to_read_members_an_id_replaces_the_email(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, keys=("organization", "read")), organization)
     key = ApiKeyFactory(organization=organization)
@@ -149,7 +149,7 @@ def test_a_key_is_renamed_and_bound(visitor):
     assert key.networks == []
 
 
-def test_a_rotated_key_is_shown_once_and_the_old_one_works_on(visitor, ticket_at, secret_in):
+def test_a_rotated_key_is_shown_once_and_the_old_one_still_works(visitor, ticket_at, secret_in):
     client = visitor()
     key = ApiKeyFactory(organization=client.organization, user=client.user)
     to = f"{page_of(key)}/rotate"
@@ -184,7 +184,7 @@ def test_the_page_warns_of_a_key_that_is_in_use(visitor):
     assert "This key was used 3 min ago" in body
 
 
-def test_a_revoked_key_is_refused_and_offers_nothing_more(visitor):
+def test_a_revoked_key_is_refused_and_has_no_actions(visitor):
     client = visitor()
     key = ApiKeyFactory(organization=client.organization, user=client.user)
     assert client.post(f"{page_of(key)}/revoke")["Location"] == page_of(key)
@@ -195,14 +195,14 @@ def test_a_revoked_key_is_refused_and_offers_nothing_more(visitor):
 
 
 @pytest.mark.parametrize("what", ["", "/rotate", "/revoke"])
-def test_a_key_of_another_organization_is_nowhere(visitor, what):
+def test_a_key_of_another_organization_is_not_found(visitor, what):
     client, key = visitor(), ApiKeyFactory()
     assert client.post(f"{page_of(key)}{what}", {"name": "mine", "grace_hours": "0"}).status_code == 404
     key.refresh_from_db()
     assert (key.revoked_at, key.name) == (None, "test key")
 
 
-def test_a_filter_tells_the_usable_from_the_ended(visitor):
+def test_a_filter_separates_usable_from_ended_keys(visitor):
     client = visitor()
     ApiKeyFactory(organization=client.organization, user=client.user, name="working")
     over = ApiKeyFactory(organization=client.organization, user=client.user, name="over")

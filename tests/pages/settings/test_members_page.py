@@ -38,7 +38,7 @@ def role_id(name):
     return public("role", built_in(name))
 
 
-def test_the_list_shows_ones_own_organization_and_nobody_of_another(visitor):
+def test_the_list_shows_only_members_of_the_own_organization(visitor):
     client = visitor()
     member_of(client.organization, email="ours@example.org", name="Jon")
     member_of(OrganizationFactory(), email="theirs@example.org")
@@ -49,7 +49,7 @@ def test_the_list_shows_ones_own_organization_and_nobody_of_another(visitor):
     assert "invited-elsewhere@example.org" not in body
 
 
-def test_it_tells_members_from_invitations_and_these_from_those_that_ran_out(visitor):
+def test_it_separates_members_invitations_and_expired_invitations(visitor):
     client = visitor()
     invited_to(client.organization, "soon@example.org")
     invited_to(client.organization, "late@example.org", days=-1)
@@ -60,7 +60,7 @@ def test_it_tells_members_from_invitations_and_these_from_those_that_ran_out(vis
     assert "soon@example.org" not in only
 
 
-def test_an_address_that_names_an_unknown_filter_shows_everybody(visitor):
+def test_an_unknown_filter_shows_everybody(visitor):
     client = visitor()
     assert client.user.email in client.get(LIST, {"status": "nonsense"}).content.decode()
 
@@ -76,21 +76,21 @@ def test_an_admin_invites_somebody_by_mail(visitor, django_capture_on_commit_cal
 
 
 @pytest.mark.parametrize(
-    ("email", "said"),
+    ("email", "problem"),
     [("nonsense", "this is not an email address"), ("me@example.org", "This person is already a member.")],
 )
-def test_a_refused_invitation_keeps_what_was_typed_and_sends_nothing(visitor, email, said):
+def test_a_refused_invitation_keeps_what_was_typed_and_sends_nothing(visitor, email, problem):
     client = visitor(user=UserFactory(email="me@example.org"))
     answer = client.post(INVITE, {"email": email, "role": role_id("reviewer")})
     assert answer.status_code == 400
     body = answer.content.decode()
-    assert said in body
+    assert problem in body
     assert f'value="{email}"' in body
     assert not Membership.objects.filter(user=None).exists()
     assert not [message for message in mail.outbox if email in message.to]
 
 
-def test_nobody_is_offered_a_role_above_their_own_nor_gives_it(visitor, role_of):
+def test_roles_above_ones_own_are_neither_offered_nor_accepted(visitor, role_of):
     organization = OrganizationFactory()
     role = role_of(organization, members=("organization", "create", "read"), scores=("organization", "read"))
     client = visitor(role, organization)
@@ -107,7 +107,7 @@ def test_an_organization_admin_invites_into_no_other_organization(visitor):
     assert not Membership.objects.filter(email="x@example.org").exists()
 
 
-def test_who_runs_the_installation_invites_into_another(visitor, operating):
+def test_operators_invite_into_another_organization(visitor, operating):
     client, other = visitor("admin", operating), OrganizationFactory()
     data = {"email": "x@example.org", "role": role_id("organization_admin"), "into": public("org", other)}
     assert client.post(INVITE, data).status_code == 302
@@ -156,7 +156,7 @@ def test_nobody_changes_their_own_role(visitor):
     assert "You cannot change your own role." in answer.content.decode()
 
 
-def test_a_removed_member_loses_their_keys_which_the_page_says_before(visitor):
+def test_the_page_warns_that_a_removed_member_loses_their_keys(visitor):
     client = visitor()
     key = ApiKeyFactory(organization=client.organization, role="reviewer")
     member = Membership.objects.get(user=key.user)
@@ -166,7 +166,7 @@ def test_a_removed_member_loses_their_keys_which_the_page_says_before(visitor):
     assert ApiKey.objects.get(pk=key.pk).revoked_at is not None
 
 
-def test_the_last_admin_cannot_leave_and_is_told_why(visitor):
+def test_the_last_admin_cannot_leave_and_the_page_says_why(visitor):
     client = visitor()
     me = Membership.objects.get(user=client.user)
     answer = client.post(f"{page_of(me)}/remove", follow=True)
@@ -182,7 +182,7 @@ def test_one_of_two_admins_leaves(visitor):
     assert not Membership.objects.filter(pk=me.pk).exists()
 
 
-def test_who_only_reads_members_sees_no_forms_and_sends_none(visitor, role_of):
+def test_a_read_only_role_sees_and_sends_no_forms(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, members=("organization", "read")), organization)
     member, invited = member_of(organization), invited_to(organization)
@@ -195,7 +195,7 @@ def test_who_only_reads_members_sees_no_forms_and_sends_none(visitor, role_of):
     member.refresh_from_db()
 
 
-def test_who_reads_only_themselves_sees_nobody_else(visitor, role_of):
+def test_a_role_limited_to_itself_sees_nobody_else(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, members=("own", "read", "delete")), organization)
     other = member_of(organization, email="other@example.org")
@@ -205,7 +205,7 @@ def test_who_reads_only_themselves_sees_nobody_else(visitor, role_of):
 
 
 @pytest.mark.parametrize("what", ["", "/again", "/remove"])
-def test_a_member_of_another_organization_is_nowhere(visitor, what):
+def test_a_member_of_another_organization_is_not_found(visitor, what):
     client, member = visitor(), member_of(OrganizationFactory())
     if not what:
         assert client.get(page_of(member)).status_code == 404

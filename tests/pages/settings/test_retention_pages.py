@@ -32,12 +32,12 @@ def long_ago(task):
     return CompletionFactory(task=task, id=ids.first_of(datetime(2024, 1, 1, tzinfo=UTC)))
 
 
-def test_shorter_days_are_saved_only_when_what_goes_was_shown(visitor):
+def test_shorter_days_are_saved_only_after_showing_what_will_be_erased(visitor):
     client = visitor()
     long_ago(TaskFactory(organization=client.organization))
     CompletionFactory(task__organization=client.organization)
-    asked = client.post(HOME, {"text_days": "90", "score_days": ""})
-    body = asked.content.decode()
+    confirmation = client.post(HOME, {"text_days": "90", "score_days": ""})
+    body = confirmation.content.decode()
     assert "Nothing is saved yet." in body
     assert "<strong>1</strong> completion submitted before" in body
     assert 'value="90"' in body
@@ -46,7 +46,7 @@ def test_shorter_days_are_saved_only_when_what_goes_was_shown(visitor):
     assert days_of(client) == (90, None)
 
 
-def test_what_goes_counts_no_task_with_days_of_its_own_and_no_other_organization(visitor):
+def test_the_preview_excludes_tasks_with_their_own_days_and_other_organizations(visitor):
     client = visitor()
     long_ago(TaskFactory(organization=client.organization, text_days=9_000))
     CompletionFactory(id=ids.first_of(datetime(2024, 1, 2, tzinfo=UTC)))
@@ -60,7 +60,7 @@ def test_longer_days_are_saved_at_once(visitor):
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "40000", "x"])
-def test_days_that_are_none_are_refused(visitor, days):
+def test_invalid_days_are_refused(visitor, days):
     client = visitor()
     assert client.post(HOME, {"text_days": days, "confirmed": "yes"}).status_code == 400
     assert days_of(client) == (None, None)
@@ -80,7 +80,7 @@ def test_a_hold_is_placed_and_released(visitor):
     assert "Case 12" in client.get(HOLDS).content.decode()
 
 
-def test_a_hold_of_everything_names_nothing(visitor):
+def test_a_hold_on_everything_names_no_object(visitor):
     client = visitor()
     assert client.post(NEW_HOLD, {"what": "", "which": "x", "reason": "all"}).status_code == 400
     assert client.post(NEW_HOLD, {"what": "", "which": "", "reason": "all"}).status_code == 302
@@ -99,7 +99,7 @@ def test_a_task_of_another_organization_is_neither_held_nor_erased(visitor):
     assert (LegalHold.objects.count(), Erasure.objects.count()) == (0, 0)
 
 
-def test_an_erasure_is_asked_for_by_typing_its_name_twice(visitor):
+def test_an_erasure_requires_typing_its_name_twice(visitor):
     client = visitor()
     wrong = client.post(NEW_ERASURE, {"what": "modelId", "which": "model-a", "again": "model-b"})
     assert "This differs from the value above. Nothing was erased." in wrong.content.decode()
@@ -139,7 +139,7 @@ def test_nothing_of_another_organization_is_shown_or_released(visitor):
     assert hold.released_at is None
 
 
-def test_who_only_reads_retention_sees_no_forms(visitor, role_of):
+def test_a_read_only_role_sees_no_forms(visitor, role_of):
     organization = OrganizationFactory(text_days=30)
     client = visitor(role_of(organization, retention=("organization", "read")), organization)
     hold = LegalHoldFactory(organization=organization)

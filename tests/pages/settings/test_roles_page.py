@@ -17,7 +17,9 @@ LIST, NEW = "/settings/roles", "/settings/roles/new"
 
 
 def own_role(organization, name="ours", **may):
-    permissions = [{"resource": one, "scope": scope, "actions": actions} for one, (scope, *actions) in may.items()]
+    permissions = [
+        {"resource": resource, "scope": scope, "actions": actions} for resource, (scope, *actions) in may.items()
+    ]
     return Role.objects.create(organization=organization, name=name, permissions=permissions)
 
 
@@ -33,8 +35,8 @@ def form(name, *rows):
     return data
 
 
-def test_every_resource_with_a_feature_stands_in_the_matrix_once():
-    shown = [one for resources in matrix.AREAS.values() for one in resources]
+def test_every_resource_with_a_feature_is_in_the_matrix_once():
+    shown = [resource for resources in matrix.AREAS.values() for resource in resources]
     assert sorted(shown) == sorted(OFFERED)
     assert {*OFFERED, *COMING} == set(RESOURCES)
 
@@ -42,7 +44,7 @@ def test_every_resource_with_a_feature_stands_in_the_matrix_once():
 def test_the_editor_offers_no_resource_without_a_feature(visitor):
     body = visitor().get(NEW).content.decode()
     offered = re.findall(r'name="resource-\d+" value="(\w+)"', body)
-    assert offered == [one for resources in matrix.AREAS.values() for one in resources]
+    assert offered == [resource for resources in matrix.AREAS.values() for resource in resources]
     assert "features that this version does not have" not in body
 
 
@@ -68,7 +70,7 @@ def test_rights_of_features_to_come_are_shown_and_survive_a_change_of_the_role(v
     assert role.permissions == [scores, EARLY[0], EARLY[2]]
 
 
-def test_a_right_of_a_feature_to_come_that_is_unchecked_is_taken_away(visitor):
+def test_an_unchecked_right_of_a_feature_to_come_is_removed(visitor):
     client = visitor()
     role = Role.objects.create(organization=client.organization, name="early", permissions=EARLY)
     client.post(f"{page_of(role)}/edit", {**form("early"), "coming": EARLY_VALUES[1:]})
@@ -96,7 +98,7 @@ def test_a_forged_right_of_a_feature_to_come_is_refused(visitor, value):
     assert not Role.objects.filter(name="odd").exists()
 
 
-def test_what_was_sent_of_features_to_come_stays_in_the_form_that_is_shown_again(visitor):
+def test_a_refused_form_keeps_rights_of_features_to_come(visitor):
     rows = form("reviewer", ("tasks", "own", ["read"]))  # a name that is taken
     body = visitor().post(NEW, {**rows, "coming": EARLY_VALUES[:1]}).content.decode()
     assert re.findall(r'name="coming" value="([^"]+)" checked', body) == EARLY_VALUES[:1]
@@ -111,7 +113,7 @@ def test_a_built_in_role_is_read_as_a_matrix(visitor):
     assert "Change</a>" not in body
 
 
-def test_a_built_in_role_is_not_changed_by_anybody(visitor, operating):
+def test_a_built_in_role_cannot_be_changed(visitor, operating):
     role = Role.objects.get(organization=None, name="reviewer")
     client = visitor("admin", operating)
     for what in ("/edit", "/delete"):
@@ -119,7 +121,7 @@ def test_a_built_in_role_is_not_changed_by_anybody(visitor, operating):
         assert (answer.status_code, "Built-in roles cannot be changed" in answer.content.decode()) == (403, True)
 
 
-def test_a_role_is_made_with_what_was_ticked(visitor):
+def test_a_role_is_created_with_the_ticked_permissions(visitor):
     client = visitor()
     rows = (("scores", "organization", ["read"]), ("keys", "own", ["create", "read"]), ("tasks", "", []))
     answer = client.post(NEW, form("auditor", *rows))
@@ -132,7 +134,7 @@ def test_a_role_is_made_with_what_was_ticked(visitor):
     assert AuditEvent.objects.filter(action="roles.create", object_id=public("role", role), method="POST").exists()
 
 
-def test_nobody_gives_what_they_lack_and_what_was_ticked_stays(visitor, role_of):
+def test_nobody_grants_what_they_lack_and_the_form_keeps_the_ticks(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, roles=("organization", "create", "read")), organization)
     answer = client.post(NEW, form("above", ("members", "organization", ["delete"])))
@@ -144,7 +146,7 @@ def test_nobody_gives_what_they_lack_and_what_was_ticked_stays(visitor, role_of)
     assert not Role.objects.filter(name="above").exists()
 
 
-def test_what_the_person_lacks_is_marked(visitor, role_of):
+def test_permissions_that_the_person_lacks_are_marked(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, roles=("organization", "create", "read")), organization)
     body = client.get(NEW).content.decode()
@@ -153,7 +155,7 @@ def test_what_the_person_lacks_is_marked(visitor, role_of):
 
 
 @pytest.mark.parametrize("row", [("tasks", "organization", []), ("tasks", "", ["read"])])
-def test_half_a_permission_is_told(visitor, row):
+def test_an_incomplete_permission_is_reported(visitor, row):
     answer = visitor().post(NEW, form("half", row))
     assert answer.status_code == 400
     assert "Choose both a scope and at least one action, or neither: tasks." in answer.content.decode()
@@ -162,12 +164,12 @@ def test_half_a_permission_is_told(visitor, row):
 @pytest.mark.parametrize(
     "row", [("nonsense", "organization", ["read"]), ("tasks", "galaxy", ["read"]), ("tasks", "own", ["fly"])]
 )
-def test_what_is_no_permission_is_refused(visitor, row):
+def test_an_invalid_permission_is_refused(visitor, row):
     assert visitor().post(NEW, form("odd", row)).status_code == 400
     assert not Role.objects.filter(name="odd").exists()
 
 
-def test_a_name_that_is_taken_is_refused(visitor):
+def test_a_taken_name_is_refused(visitor):
     answer = visitor().post(NEW, form("reviewer", ("tasks", "own", ["read"])))
     assert "A role with this name exists already." in answer.content.decode()
 
@@ -181,7 +183,7 @@ def test_a_role_with_two_scopes_of_one_resource_is_edited_whole(visitor):
     role = Role.objects.create(organization=client.organization, name="two", permissions=two)
     body = client.get(f"{page_of(role)}/edit").content.decode()
     assert body.count('value="tasks"') == 2
-    rows = [(one["resource"], one["scope"], one["actions"]) for one in two]
+    rows = [(permission["resource"], permission["scope"], permission["actions"]) for permission in two]
     client.post(f"{page_of(role)}/edit", form("two", *rows))
     role.refresh_from_db()
     assert role.permissions == two
@@ -205,14 +207,14 @@ def test_nobody_changes_what_their_own_role_allows(visitor, role_of):
     assert "You cannot change what your own role allows." in answer.content.decode()
 
 
-def test_one_begins_with_the_permissions_of_another(visitor):
+def test_a_new_role_can_copy_the_permissions_of_another(visitor):
     role = Role.objects.get(organization=None, name="reviewer")
     body = visitor().get(NEW, {"like": public("role", role)}).content.decode()
     row = body[body.index('value="reviews"') :]
     assert row[: row.index("</tr>")].count("checked") == 3
 
 
-def test_a_role_that_is_held_is_not_deleted_and_another_is(visitor):
+def test_only_an_unused_role_can_be_deleted(visitor):
     client = visitor()
     role = own_role(client.organization, tasks=("organization", "read"))
     held = Membership.objects.create(organization=client.organization, user=UserFactory(), role=role)
@@ -223,7 +225,7 @@ def test_a_role_that_is_held_is_not_deleted_and_another_is(visitor):
     assert not Role.objects.filter(pk=role.pk).exists()
 
 
-def test_a_role_of_another_organization_is_nowhere(visitor):
+def test_a_role_of_another_organization_is_not_found(visitor):
     client, role = visitor(), own_role(OrganizationFactory(), name="their secret role", tasks=("own", "read"))
     assert "their secret role" not in client.get(LIST).content.decode()
     for path in (page_of(role), f"{page_of(role)}/edit"):
@@ -233,7 +235,7 @@ def test_a_role_of_another_organization_is_nowhere(visitor):
     assert "checked" not in client.get(NEW, {"like": public("role", role)}).content.decode()
 
 
-def test_who_only_reads_roles_sees_no_forms(visitor, role_of):
+def test_a_read_only_role_sees_no_forms(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, roles=("organization", "read")), organization)
     role = own_role(organization, tasks=("organization", "read"))

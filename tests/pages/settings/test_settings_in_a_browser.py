@@ -30,7 +30,7 @@ def test_a_key_is_made_by_keyboard_and_copied(visitor, browse, live_server):
     page.get_by_role("link", name="I have copied it").click()
     expect(page.get_by_role("heading", name="nightly", exact=True)).to_be_visible()
     assert copied not in page.content()
-    assert (page.said, page.failed, foreign(page, live_server)) == ([], [], [])
+    assert (page.console_errors, page.failed_urls, foreign(page, live_server)) == ([], [], [])
 
 
 def test_a_second_click_sends_nothing(visitor, browse):
@@ -45,7 +45,7 @@ def test_a_second_click_sends_nothing(visitor, browse):
     assert page.evaluate("window.sent") == 1
 
 
-def test_what_is_unfolded_stays_so_while_the_list_refreshes(visitor, browse):
+def test_unfolded_details_stay_open_while_the_list_refreshes(visitor, browse):
     client = visitor()
     hook = WebhookFactory(organization=client.organization, created_by=client.user)
     DeliveryFactory(webhook=hook)
@@ -55,7 +55,7 @@ def test_what_is_unfolded_stays_so_while_the_list_refreshes(visitor, browse):
     page.evaluate("htmx.trigger('#deliveries', 'refresh')")
     expect(page.locator(".deliveries details")).to_have_count(2)
     expect(page.locator(".deliveries details[open]")).to_have_count(1)
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_the_matrix_keeps_scopes_and_actions_together(visitor, browse):
@@ -67,10 +67,10 @@ def test_the_matrix_keeps_scopes_and_actions_together(visitor, browse):
     expect(read).to_be_checked()
     scope.select_option("")
     expect(read).not_to_be_checked()
-    assert page.said == []
+    assert page.console_errors == []
 
 
-def test_deliveries_come_by_themselves_and_an_open_one_stays_open(visitor, browse):
+def test_deliveries_refresh_and_open_ones_stay_open(visitor, browse):
     client = visitor()
     hook = WebhookFactory(organization=client.organization, created_by=client.user)
     DeliveryFactory(webhook=hook)
@@ -84,7 +84,7 @@ def test_deliveries_come_by_themselves_and_an_open_one_stays_open(visitor, brows
     with page.expect_response(lambda answer: answer.request.headers.get("hx-request") == "true"):
         pass
     expect(page.locator("#deliveries li")).to_have_count(1)
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_no_page_is_wider_than_a_phone_with_the_longest_names(visitor, browse):
@@ -104,4 +104,4 @@ def test_no_page_is_wider_than_a_phone_with_the_longest_names(visitor, browse):
     ):  # fmt: skip
         page.goto(path)
         assert too_wide(page) == 0, path
-    assert page.said == []
+    assert page.console_errors == []

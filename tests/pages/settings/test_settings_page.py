@@ -25,7 +25,7 @@ def test_an_admin_renames_the_organization(visitor):
     )
 
 
-def test_a_name_that_is_taken_is_refused_and_what_was_typed_stays(visitor):
+def test_a_taken_name_is_refused_and_the_form_keeps_its_input(visitor):
     client = visitor()
     OrganizationFactory(name="Taken")
     answer = client.post(HOME, {"name": "Taken"})
@@ -44,7 +44,7 @@ def test_others_see_the_name_and_no_form(visitor, role):
     assert client.organization.name != "Mine"
 
 
-def test_each_sees_the_places_that_they_may_enter(visitor):
+def test_each_role_sees_the_sections_that_it_may_open(visitor):
     body = visitor("reviewer").get(HOME).content.decode()
     assert "/settings/keys" in body
     assert "/settings/members" not in body
@@ -58,17 +58,17 @@ def test_a_hostile_name_is_text(visitor):
     assert "&lt;script&gt;alert(1)" in body
 
 
-def test_who_runs_the_installation_makes_and_suspends_organizations(visitor, operating):
+def test_operators_create_and_suspend_organizations(visitor, operating):
     client = visitor("admin", operating)
     answer = client.post("/settings/organizations/new", {"name": "Second"})
-    made = Organization.objects.get(name="Second")
-    assert answer["Location"] == f"/settings/organizations/{public('org', made)}"
+    organization = Organization.objects.get(name="Second")
+    assert answer["Location"] == f"/settings/organizations/{public('org', organization)}"
     client.post(f"{answer['Location']}/suspend", {"suspended": "yes"})
-    made.refresh_from_db()
-    assert made.suspended
+    organization.refresh_from_db()
+    assert organization.suspended
     client.post(f"{answer['Location']}/suspend", {"suspended": "no"})
-    made.refresh_from_db()
-    assert not made.suspended
+    organization.refresh_from_db()
+    assert not organization.suspended
     assert "Second" in client.get("/settings/organizations").content.decode()
 
 
@@ -84,17 +84,17 @@ def test_nobody_else_reaches_another_organization(visitor):
 
 
 @pytest.mark.parametrize("may", [{"organizations": ("organization", "read")}, {"retention": ("organization", "read")}])
-def test_how_long_texts_are_kept_is_told_to_who_may_read_it(visitor, role_of, may):
+def test_the_retention_of_texts_is_shown_to_roles_that_may_read_it(visitor, role_of, may):
     organization = OrganizationFactory(text_days=4321)
-    told = visitor(role_of(organization, "reader", **may), organization).get(HOME).content.decode()
-    assert "4,321 days" in told
+    page = visitor(role_of(organization, "reader", **may), organization).get(HOME).content.decode()
+    assert "4,321 days" in page
 
 
-def test_others_read_the_name_and_the_id_alone(visitor, role_of, operating, api_for):
+def test_others_read_only_the_name_and_the_id(visitor, role_of, operating, api_for):
     type(operating).objects.filter(pk=operating.pk).update(text_days=4321)
     role = role_of(operating, tasks=("organization", "read"))
-    told = visitor(role, operating).get(HOME).content.decode().partition("<main")[2]
-    assert public("org", operating) in told
+    page = visitor(role, operating).get(HOME).content.decode().partition("<main")[2]
+    assert public("org", operating) in page
     for hidden in ("4,321", "is kept", "are kept", "runs this installation", "<dt>Created"):
-        assert hidden not in told, hidden
+        assert hidden not in page, hidden
     assert api_for(organization=operating, role=role).get("/organizations").status_code == 403

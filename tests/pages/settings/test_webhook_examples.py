@@ -32,8 +32,8 @@ pytestmark = pytest.mark.django_db
 def shown(client, path):
     """{kind: payload} of the examples on a page."""
     body = client.get(path).content.decode()
-    found = re.findall(r'<pre tabindex="0" aria-label="Example of ([\w.]+)"><code>(.*?)</code>', body, re.DOTALL)
-    return {kind: json.loads(html.unescape(text)) for kind, text in found}
+    examples = re.findall(r'<pre tabindex="0" aria-label="Example of ([\w.]+)"><code>(.*?)</code>', body, re.DOTALL)
+    return {kind: json.loads(html.unescape(text)) for kind, text in examples}
 
 
 def names(value):
@@ -43,10 +43,12 @@ def names(value):
     return None
 
 
-def test_who_adds_one_sees_each_kind_that_they_are_offered(visitor):
-    found = shown(visitor(), "/settings/webhooks/new")
-    assert list(found) == [kind.value for kind in SUBSCRIBABLE]
-    assert all(list(body) == ["event", "data", "timestamp"] and body["event"] == kind for kind, body in found.items())
+def test_the_form_shows_an_example_of_each_offered_event(visitor):
+    examples = shown(visitor(), "/settings/webhooks/new")
+    assert list(examples) == [kind.value for kind in SUBSCRIBABLE]
+    assert all(
+        list(body) == ["event", "data", "timestamp"] and body["event"] == kind for kind, body in examples.items()
+    )
 
 
 def test_a_webhook_shows_its_own_kinds(visitor):

@@ -86,7 +86,7 @@ def test_another_host_makes_a_new_secret_which_is_shown_once(visitor, ticket_at,
     assert (hook.url, secret_in(answer) == hook.secret, hook.secret != before) == (URL, True, True)
 
 
-def test_another_description_makes_none(visitor, ticket_at):
+def test_another_description_creates_no_new_secret(visitor, ticket_at):
     client = visitor()
     hook = mine(client)
     edit = f"{page_of(hook)}/edit"
@@ -95,7 +95,7 @@ def test_another_description_makes_none(visitor, ticket_at):
     assert (Webhook.objects.get().description, Webhook.objects.get().secret) == ("dashboard", hook.secret)
 
 
-def test_who_may_not_read_an_event_still_changes_the_rest(visitor, role_of, ticket_at):
+def test_a_person_who_may_not_read_an_event_can_change_the_rest(visitor, role_of, ticket_at):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, webhooks=("organization", "read", "update")), organization)
     hook = WebhookFactory(organization=organization, events=["score.completed"])
@@ -105,7 +105,7 @@ def test_who_may_not_read_an_event_still_changes_the_rest(visitor, role_of, tick
     assert Webhook.objects.get().events == ["score.completed"]
 
 
-def test_a_rotated_secret_is_shown_once_and_a_second_time_within_a_day_is_told(visitor, ticket_at, secret_in):
+def test_a_rotated_secret_is_shown_once_and_a_second_rotation_within_a_day_is_refused(visitor, ticket_at, secret_in):
     client = visitor()
     hook = mine(client)
     to = f"{page_of(hook)}/rotate"
@@ -132,7 +132,7 @@ def test_a_webhook_is_switched_off_and_on(visitor):
     assert Webhook.objects.get().status == "active"
 
 
-def test_a_deleted_one_is_nowhere(visitor):
+def test_a_deleted_webhook_is_not_found(visitor):
     client = visitor()
     hook = mine(client)
     assert client.post(f"{page_of(hook)}/delete")["Location"] == LIST
@@ -140,7 +140,7 @@ def test_a_deleted_one_is_nowhere(visitor):
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_test_tells_what_the_endpoint_answered(visitor, receiver):
+def test_a_test_shows_the_response_of_the_endpoint(visitor, receiver):
     client = visitor()
     hook = mine(client, url=receiver.url)
     body = client.post(f"{page_of(hook)}/test", follow=True).content.decode()
@@ -151,7 +151,7 @@ def test_a_test_tells_what_the_endpoint_answered(visitor, receiver):
     assert "This webhook was tested a moment ago." in again
 
 
-def test_deliveries_show_their_tries_with_what_came_back(visitor):
+def test_deliveries_show_their_attempts_with_the_responses(visitor):
     client = visitor()
     hook = mine(client)
     delivery = DeliveryFactory(webhook=hook, status="parked", attempt=2, ended_at=timezone.now())
@@ -173,7 +173,7 @@ def test_deliveries_show_their_tries_with_what_came_back(visitor):
     ]
     delivery.save()
     body = client.get(page_of(hook)).content.decode()
-    for said in (
+    for text in (
         "given up",
         "2 tries",
         "It answered 503.",
@@ -181,7 +181,7 @@ def test_deliveries_show_their_tries_with_what_came_back(visitor):
         "&lt;script&gt;alert(1)",
         delivery.event.public_id,
     ):
-        assert said in body
+        assert text in body
     assert "<script>alert" not in body
 
 
@@ -203,7 +203,7 @@ def test_a_delivery_of_another_webhook_is_not_reached_through_ones_own(visitor):
 
 
 @pytest.mark.parametrize("what", ["/edit", "/test", "/switch", "/rotate", "/delete"])
-def test_a_webhook_of_another_organization_is_nowhere(visitor, what):
+def test_a_webhook_of_another_organization_is_not_found(visitor, what):
     client, hook = visitor(), WebhookFactory()
     assert client.get(page_of(hook)).status_code == 404
     assert client.post(f"{page_of(hook)}{what}", {"to": "disabled"}).status_code == 404
@@ -212,7 +212,7 @@ def test_a_webhook_of_another_organization_is_nowhere(visitor, what):
     assert "receiver.example.org" not in client.get(LIST).content.decode()
 
 
-def test_an_owner_of_graders_sees_their_own_webhooks_alone(visitor):
+def test_an_owner_of_graders_sees_only_their_own_webhooks(visitor):
     organization = OrganizationFactory()
     client = visitor("grader_owner", organization)
     other = WebhookFactory(organization=organization, url="https://other.example.org/x")
@@ -222,7 +222,7 @@ def test_an_owner_of_graders_sees_their_own_webhooks_alone(visitor):
     assert client.get(page_of(other)).status_code == 404
 
 
-def test_who_only_reads_sees_no_forms(visitor, role_of):
+def test_a_read_only_role_sees_no_forms(visitor, role_of):
     organization = OrganizationFactory()
     client = visitor(role_of(organization, webhooks=("organization", "read")), organization)
     hook = WebhookFactory(organization=organization)

@@ -45,9 +45,9 @@ def test_a_stranger_is_sent_to_the_login(db):
 @pytest.mark.parametrize(
     "path",
     [
-        one
-        for one in PAGES
-        if one.endswith("new") or one in {"/settings/", "/settings/members/invite", "/settings/retention"}
+        path
+        for path in PAGES
+        if path.endswith("new") or path in {"/settings/", "/settings/members/invite", "/settings/retention"}
     ],
 )
 def test_a_form_without_its_token_is_refused(visitor, path):
@@ -57,14 +57,14 @@ def test_a_form_without_its_token_is_refused(visitor, path):
     assert strict.post(path, {"name": "x"}).status_code == 403
 
 
-def test_no_answer_is_kept_by_anybody(visitor):
+def test_responses_are_never_cached(visitor):
     client = visitor()
     for path in PAGES:
         if "organizations" not in path:
             assert "no-store" in client.get(path)["Cache-Control"], path
 
 
-@pytest.mark.parametrize("path", sorted(one for one, roles in PAGES.items() if "organization_admin" in roles))
+@pytest.mark.parametrize("path", sorted(path for path, roles in PAGES.items() if "organization_admin" in roles))
 def test_a_page_takes_few_queries(visitor, django_assert_max_num_queries, path):
     client = visitor(organization=OrganizationFactory())
     client.get(path)

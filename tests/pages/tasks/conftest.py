@@ -28,14 +28,14 @@ def principal():
 
 
 @pytest.fixture
-def made():
-    """`made(client, graders=None, **members)`: a task through its capability, so that versions are real ones."""
+def make_task():
+    """`make_task(client, graders=None, **members)`: a task through its capability, so that versions are real ones."""
 
     def make(client, graders=None, **members):
         graders = graders or [GraderFactory(organization=client.organization, name="Exact match")]
-        given = {"name": "Sums", "prompt_template": "What is {{a}} + {{b}}?"} | members
+        definition = {"name": "Sums", "prompt_template": "What is {{a}} + {{b}}?"} | members
         panel = [PanelEntry(GraderId(grader.pk)) for grader in graders]
-        return definitions.create(principal_of(client), NewTask(graders=panel, **given))
+        return definitions.create(principal_of(client), NewTask(graders=panel, **definition))
 
     return make
 

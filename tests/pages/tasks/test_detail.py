@@ -1,4 +1,4 @@
-"""A task's page: what it tells of scores, runs and graders, to whom, and how much that costs."""
+"""A task's page: what it shows of scores, runs and graders, to whom, and in how many queries."""
 
 import pytest
 
@@ -65,10 +65,13 @@ def test_progress_counts_completions_and_runs(client):
         assert {state: count for state, count, _ in context["states"]} == {
             "pending": 0, "running": 0, "sleeping": 1, "waiting": 1, "completed": 2, "failed": 3,
         }  # fmt: skip
-        assert [(one["code"], one["count"]) for one in context["failures"]] == [("timeout", 2), ("bad_signature", 1)]
+        assert [(failure["code"], failure["count"]) for failure in context["failures"]] == [
+            ("timeout", 2),
+            ("bad_signature", 1),
+        ]
 
 
-def test_models_are_compared_and_what_is_counted_is_said(client):
+def test_models_are_compared_and_the_page_says_what_is_counted(client):
     task = TaskFactory(organization=client.organization)
     scored(task, "strong", 0.9, 0.95, 0.85)
     scored(task, "weak", 0.1, 0.15, 0.05)
@@ -80,14 +83,14 @@ def test_models_are_compared_and_what_is_counted_is_said(client):
     assert '<span class="badge good">clear</span>' in page
 
 
-def test_a_task_without_scores_says_what_will_stand_there(client):
+def test_a_task_without_scores_says_what_will_be_shown(client):
     page = text_of(client.get(address(TaskFactory(organization=client.organization))))
     assert "No completion of this task has been scored yet" in page
     assert "Submit the first one" in page
     assert "<dd>–</dd>" in compact(page)
 
 
-def test_the_panel_names_what_the_reader_may_look_at_alone(visitor):
+def test_the_panel_hides_name_and_owner_of_graders_that_the_reader_may_not_read(visitor):
     client = visitor("organization_admin")
     other = OrganizationFactory(name="Secret owner")
     ours = GraderFactory(organization=client.organization, name="Ours")
@@ -101,7 +104,7 @@ def test_the_panel_names_what_the_reader_may_look_at_alone(visitor):
         assert hidden not in page
 
 
-def test_a_listed_grader_is_told_by_its_name_and_not_by_its_owner(client):
+def test_a_listed_grader_is_shown_without_its_owner(client):
     listed = GraderFactory(organization=OrganizationFactory(name="Secret owner"), visibility="listed", name="Listed")
     page = text_of(client.get(address(TaskFactory(organization=client.organization, graders=[listed]))))
     assert "Listed" in page
@@ -156,8 +159,8 @@ def test_strangers_find_nothing_and_grader_owners_are_refused(visitor):
     assert owner.get(address(TaskFactory(organization=owner.organization))).status_code == 403
 
 
-def test_the_snippet_gives_the_tasks_own_variables_and_no_key(client, made):
-    task = made(client, prompt_template="{{question}} {{it's}} {{x.y}}")
+def test_the_snippet_has_the_tasks_variables_and_no_key(client, make_task):
+    task = make_task(client, prompt_template="{{question}} {{it's}} {{x.y}}")
     page = text_of(client.get(address(task)))
     curl = client.get(address(task)).context["snippets"].curl
     assert public("task", task) in curl
@@ -167,8 +170,8 @@ def test_the_snippet_gives_the_tasks_own_variables_and_no_key(client, made):
     assert "atk_" not in page
 
 
-def test_hostile_texts_stay_text(client, made):
-    task = made(
+def test_hostile_texts_stay_text(client, make_task):
+    task = make_task(
         client, [GraderFactory(organization=client.organization, name=HOSTILE)], name=HOSTILE, description=HOSTILE,
         prompt_template=HOSTILE + "{{a}}", system_prompt=HOSTILE, metadata={HOSTILE: HOSTILE}, model=HOSTILE,
     )  # fmt: skip
@@ -191,7 +194,7 @@ def test_the_page_takes_few_queries_whatever_it_holds(visitor, queries):
     assert queries(client, f"{address(task)}/progress") <= 12
 
 
-def test_progress_opened_by_itself_is_a_page(client):
+def test_the_progress_part_opened_directly_is_a_page(client):
     task = TaskFactory(organization=client.organization, name="Sums")
     path = f"{address(task)}/progress"
     page = text_of(client.get(path))
@@ -204,9 +207,9 @@ def test_progress_opened_by_itself_is_a_page(client):
     assert "<html" not in part
 
 
-def test_very_many_variables_make_no_endless_page(client, made):
+def test_many_variables_do_not_make_the_page_grow_without_limit(client, make_task):
     template = "{{a}} " * 20_000
-    task = made(client, prompt_template=template)
+    task = make_task(client, prompt_template=template)
     for path in (address(task), f"{address(task)}/versions/1"):
         page = client.get(path, follow=True)
         assert text_of(page).count('<mark class="variable">') <= 1_000
@@ -219,9 +222,9 @@ def role_of(organization, *permissions):
     return Role.objects.create(organization=organization, name="custom", permissions=entries)
 
 
-def test_who_reads_all_tasks_but_only_their_own_scores_gets_no_figures_of_others(visitor, operating):
+def test_a_role_limited_to_own_scores_gets_no_figures_of_others(visitor, operating):
     others = ("scores", "completions", "workflow_runs")
-    role = role_of(operating, ("tasks", "all"), *((one, "organization") for one in others))
+    role = role_of(operating, ("tasks", "all"), *((resource, "organization") for resource in others))
     client = visitor(role, operating)
     own, foreign = TaskFactory(organization=operating), TaskFactory()
     scored(own, "model-ours", 0.5)
@@ -239,7 +242,7 @@ def test_who_reads_all_tasks_but_only_their_own_scores_gets_no_figures_of_others
     assert client.get(address(own)).context["counts"].scored == 1
 
 
-def test_who_made_a_task_is_told_to_whom_may_see_that_member(visitor):
+def test_the_creator_of_a_task_is_shown_to_those_who_may_see_that_member(visitor):
     organization = OrganizationFactory()
     maker = visitor("organization_admin", organization)
     left = UserFactory(name="Secret Person", email="left@example.org")

@@ -19,7 +19,7 @@ def text_of(response):
 
 
 def errors(response):
-    return {name: list(found) for name, found in response.context["form"].errors.items()}
+    return {name: list(messages) for name, messages in response.context["form"].errors.items()}
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_every_member_of_the_body_has_a_field():
 
 def test_a_whole_form_makes_a_whole_task(client, grader, filled):
     shadow = GraderFactory(organization=OrganizationFactory(), visibility="listed")
-    given = {
+    fields = {
         "name": "Sums", "description": "Of two numbers", "prompt_template": "What is {{a}}?\r\nAnswer.",
         "system_prompt": "Be brief.", "response_schema": '{"type": "string"}', "model__name": "m",
         "model__provider": "p", "model__params": '{"temperature": 0.5}', "aggregation": "min",
@@ -65,7 +65,7 @@ def test_a_whole_form_makes_a_whole_task(client, grader, filled):
         "grader_0": public("grader", grader), "weight_0": "0.5",
         "grader_2": public("grader", shadow), "weight_2": "", "part_2": "shadow",
     }  # fmt: skip
-    response = new(client, filled, **given)
+    response = new(client, filled, **fields)
     task = Task.objects.get()
     assert response.url == f"/tasks/{task.public_id}"
     assert task.version.content == {
@@ -95,7 +95,7 @@ def test_a_link_from_a_grader_puts_it_into_the_panel(client, grader):
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "problem"),
     [
         ({"name": ""}, "name", "required"),
         ({"name": "   "}, "name", "spaces"),
@@ -118,11 +118,11 @@ def test_a_link_from_a_grader_puts_it_into_the_panel(client, grader):
         ({"model__name": "m" * 201}, "model__name", "at most 200 characters"),
     ],
 )
-def test_a_refusal_stands_at_its_field_and_nothing_is_saved(client, grader, filled, changes, field, said):
-    given = {"name": "Sums", "prompt_template": "{{a}}", "grader_0": public("grader", grader)} | changes
-    response = new(client, filled, **given)
+def test_a_refusal_is_shown_at_its_field_and_nothing_is_saved(client, grader, filled, changes, field, problem):
+    fields = {"name": "Sums", "prompt_template": "{{a}}", "grader_0": public("grader", grader)} | changes
+    response = new(client, filled, **fields)
     assert response.status_code == 400
-    assert said in " ".join(errors(response).get(field, [])), errors(response)
+    assert problem in " ".join(errors(response).get(field, [])), errors(response)
     assert not Task.objects.exists()
     assert response.context["form"]["prompt_template"].value() == "{{a}}"  # what was typed stays
 
@@ -136,24 +136,24 @@ def test_a_row_knows_its_place_though_rows_before_it_are_empty(client, grader, f
     assert errors(response) == {"grader_2": ["This grader is named twice."]}
 
 
-def test_a_name_that_is_taken_is_told_at_the_name(client, grader, filled):
+def test_a_taken_name_is_reported_at_its_field(client, grader, filled):
     TaskFactory(organization=client.organization, name="Sums")
     response = new(client, filled, name="Sums", prompt_template="x", grader_0=public("grader", grader))
     assert "has this name" in errors(response)["name"][0]
     assert Task.objects.count() == 1
 
 
-def test_more_rows_and_the_preview_come_without_a_script_and_save_nothing(client, grader, filled):
-    given = {"name": "", "prompt_template": "{{a}} <b>{{b}}</b> {{a}}", "grader_0": public("grader", grader)}
-    more = new(client, filled, **given, step="rows")
+def test_more_rows_and_the_preview_work_without_scripts_and_save_nothing(client, grader, filled):
+    fields = {"name": "", "prompt_template": "{{a}} <b>{{b}}</b> {{a}}", "grader_0": public("grader", grader)}
+    more = new(client, filled, **fields, step="rows")
     assert (more.status_code, more.context["form"].rows, errors(more)) == (200, 6, {})
-    shown = new(client, filled, **given, step="preview", **{"sample:a": "<i>one</i>"})
+    shown = new(client, filled, **fields, step="preview", **{"sample:a": "<i>one</i>"})
     assert "&lt;i&gt;one&lt;/i&gt;" in text_of(shown)
     assert [part.text for part in shown.context["preview"]] == ["<i>one</i>", " <b>", "{{b}}", "</b> ", "<i>one</i>"]
     assert not Task.objects.exists()
 
 
-def test_a_panel_offers_what_may_be_used_and_nothing_of_its_owners(client):
+def test_a_panel_offers_usable_graders_without_their_owners(client):
     listed = GraderFactory(
         organization=OrganizationFactory(name="Secret owner"), created_by=UserFactory(email="owner@example.org"),
         visibility="listed", name="Listed one",
@@ -170,8 +170,8 @@ def test_a_panel_offers_what_may_be_used_and_nothing_of_its_owners(client):
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def test_saving_what_stays_makes_no_version_and_changes_no_text(client, made, filled):
-    task = made(client, prompt_template="a\r\nb {{c}}\r\n", system_prompt="")
+def test_saving_unchanged_fields_creates_no_version(client, make_task, filled):
+    task = make_task(client, prompt_template="a\r\nb {{c}}\r\n", system_prompt="")
     before = task.version_id, task.updated_at
     response = edit(client, task, filled)
     task.refresh_from_db()
@@ -180,8 +180,8 @@ def test_saving_what_stays_makes_no_version_and_changes_no_text(client, made, fi
     assert task.version.content["promptTemplate"] == "a\r\nb {{c}}\r\n"
 
 
-def test_a_change_of_the_prompt_makes_a_version_and_says_so(client, made, filled):
-    task = made(client)
+def test_a_change_of_the_prompt_creates_a_version_and_says_so(client, make_task, filled):
+    task = make_task(client)
     page = client.get(f"/tasks/{task.public_id}/edit")
     assert "the task gets version 2" in text_of(page)
     response = client.post(page.request["PATH_INFO"], filled(page, prompt_template="New {{a}}"), follow=True)
@@ -189,8 +189,8 @@ def test_a_change_of_the_prompt_makes_a_version_and_says_so(client, made, filled
     assert TaskVersion.objects.filter(task=task).count() == 2
 
 
-def test_a_change_of_the_rest_makes_none(client, made, filled):
-    task = made(client)
+def test_other_changes_create_no_version(client, make_task, filled):
+    task = make_task(client)
     response = edit(client, task, filled, name="Other", retry__max_attempts="7", archived="on", description="New")
     task.refresh_from_db()
     assert response.status_code == 302
@@ -198,15 +198,15 @@ def test_a_change_of_the_rest_makes_none(client, made, filled):
     assert task.versions.count() == 1
 
 
-def test_what_is_emptied_gets_its_default(client, made, filled):
-    task = made(client, description="x", metadata={"a": 1}, model="m", system_prompt="s", deadline_ms=5000)
+def test_emptied_fields_return_to_their_defaults(client, make_task, filled):
+    task = make_task(client, description="x", metadata={"a": 1}, model="m", system_prompt="s", deadline_ms=5000)
     edit(client, task, filled, description="", metadata="", model__name="", system_prompt="", deadline_ms="")
     task = Task.objects.get()
     assert (task.description, task.metadata, task.deadline_ms, task.model_name) == ("", {}, 86_400_000, "")
     assert (task.version.content["model"], task.version.content["systemPrompt"]) == (None, None)
 
 
-def test_a_panel_that_stays_is_no_obstacle_when_a_grader_is_private_now(client, made, filled):
+def test_a_panel_that_stays_is_no_obstacle_when_a_grader_is_private_now(client, make_task, filled):
     listed = GraderFactory(visibility="listed")
     task = TaskFactory(organization=client.organization, graders=[listed])
     listed.visibility = "private"
@@ -216,8 +216,8 @@ def test_a_panel_that_stays_is_no_obstacle_when_a_grader_is_private_now(client, 
     assert Task.objects.get().name == "Renamed"
 
 
-def test_what_somebody_else_changed_meanwhile_is_not_overwritten_unseen(client, made, filled, principal):
-    task = made(client)
+def test_a_concurrent_change_is_not_overwritten_unseen(client, make_task, filled, principal):
+    task = make_task(client)
     sent = filled(client.get(f"/tasks/{task.public_id}/edit"), description="mine")
     definitions.patch(principal(client), task, TaskPatch(description="theirs"))
     refused = client.post(f"/tasks/{task.public_id}/edit", sent)
@@ -233,24 +233,24 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten_unseen(client, 
 
 
 @pytest.mark.parametrize("role", ["reviewer", "grader_owner"])
-def test_who_may_not_write_tasks_is_refused(visitor, made, role):
+def test_a_role_that_may_not_write_tasks_is_refused(visitor, make_task, role):
     client = visitor(role)
-    task = made(client)
+    task = make_task(client)
     assert client.get("/tasks/new").status_code == 403
     assert client.post("/tasks/new", {}).status_code == 403
     assert client.get(f"/tasks/{task.public_id}/edit").status_code == 403
     assert client.post(f"/tasks/{task.public_id}/edit", {}).status_code == 403
 
 
-def test_a_task_of_another_organization_is_nowhere(client):
+def test_a_task_of_another_organization_is_not_found(client):
     task = TaskFactory()
     assert client.get(f"/tasks/{task.public_id}/edit").status_code == 404
     assert client.post(f"/tasks/{task.public_id}/edit", {}).status_code == 404
 
 
-def test_a_hostile_text_stays_text(client, made):
+def test_a_hostile_text_stays_text(client, make_task):
     hostile = "</textarea><script>alert(1)</script>\u202e{{a}}"
-    task = made(client, prompt_template=hostile, description=hostile, metadata={"x": hostile})
+    task = make_task(client, prompt_template=hostile, description=hostile, metadata={"x": hostile})
     page = text_of(client.get(f"/tasks/{task.public_id}/edit"))
     assert "<script>alert" not in page
     assert (
@@ -258,8 +258,8 @@ def test_a_hostile_text_stays_text(client, made):
     )
 
 
-def test_the_form_takes_few_queries(client, made, queries):
-    task = made(client, graders=GraderFactory.create_batch(10, organization=client.organization))
+def test_the_form_takes_few_queries(client, make_task, queries):
+    task = make_task(client, graders=GraderFactory.create_batch(10, organization=client.organization))
     assert queries(client, f"/tasks/{task.public_id}/edit") <= 20
 
 
@@ -277,14 +277,14 @@ def test_a_preview_of_what_was_not_checked_yet_stays_small(client, grader, fille
     assert shown.status_code == 200
     assert len(preview) <= 2_001
     assert sum(len(part.text) for part in preview) <= 100_000
-    assert all(len(one.value) <= 2_000 for one in shown.context["samples"])
+    assert all(len(row.value) <= 2_000 for row in shown.context["samples"])
     assert "The preview shows only the beginning of the prompt." in text_of(shown)
     assert len(text_of(shown)) < len(template) + 300_000
     assert not Task.objects.exists()
 
 
 @pytest.mark.parametrize("step", ["preview", "rows", ""])
-def test_texts_that_no_task_holds_are_not_shown_again(client, grader, filled, settings, step):
+def test_oversized_texts_are_not_shown_again(client, grader, filled, settings, step):
     settings.MAX_TEXT_BYTES = 1_000
     refused = new(client, filled, name="x", system_prompt="y" * 4_001, prompt_template="z", step=step)
     assert refused.status_code == 413
@@ -295,7 +295,7 @@ def test_texts_that_no_task_holds_are_not_shown_again(client, grader, filled, se
 # --- the trail -------------------------------------------------------------------------------------------------------
 
 
-def test_the_trail_names_what_was_made_and_what_was_changed(client, grader, filled):
+def test_the_audit_log_names_created_and_changed_tasks(client, grader, filled):
     new(client, filled, name="Sums", prompt_template="x", grader_0=public("grader", grader))
     task = Task.objects.get()
     event = AuditEvent.objects.get(action="tasks.create", method="POST")
@@ -305,7 +305,7 @@ def test_the_trail_names_what_was_made_and_what_was_changed(client, grader, fill
     assert (event.object_id, event.outcome) == (task.public_id, "succeeded")
 
 
-def test_the_trail_names_what_was_refused(client, filled):
+def test_the_audit_log_names_refused_changes(client, filled):
     new(client, filled, name="", prompt_template="")
     event = AuditEvent.objects.get(method="POST")
     assert (event.action, event.object_id, event.outcome) == ("tasks.create", "", "refused")

@@ -25,7 +25,7 @@ def test_a_prompt_is_marked_and_tried_out_while_it_is_typed(visitor, browse):
     expect(page.locator("[data-sample]")).to_have_count(1)
     area.fill("Nothing")
     expect(page.get_by_text("No variables")).to_be_visible()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_a_panel_is_made_with_the_keyboard_and_saved(visitor, browse, aside):
@@ -50,12 +50,12 @@ def test_a_panel_is_made_with_the_keyboard_and_saved(visitor, browse, aside):
     expect(page.get_by_role("heading", level=1, name="Sums")).to_be_visible()
     seats = aside(lambda: list(Task.objects.get().version.members.values_list("grader_id", "weight")))
     assert seats == [(first.pk, 1.0), (second.pk, 0.25)]
-    assert page.said == []
+    assert page.console_errors == []
 
 
-def test_progress_refreshes_without_losing_the_place(visitor, browse, made, aside):
+def test_progress_refreshes_without_losing_the_focus(visitor, browse, make_task, aside):
     client = visitor("training_operator")
-    task = made(client)
+    task = make_task(client)
     page = browse(client, f"/tasks/{public('task', task)}")
     link = page.get_by_role("link", name="1 version")
     link.focus()
@@ -63,16 +63,16 @@ def test_progress_refreshes_without_losing_the_place(visitor, browse, made, asid
     page.evaluate("htmx.trigger('#progress', 'refresh')")
     expect(page.locator("#progress .figure", has_text="Completions").locator("dd:not(.note)")).to_have_text("1")
     expect(link).to_be_focused()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 @pytest.mark.parametrize("where", ["", "/edit", "/versions", "/delete"])
-def test_a_long_name_makes_no_phone_page_too_wide(visitor, browse, made, where):
+def test_a_long_name_fits_on_a_phone(visitor, browse, make_task, where):
     client = visitor("organization_admin")
     wide = "W" * 200
     grader = GraderFactory(organization=client.organization, name=wide)
-    task = made(client, [grader], name=wide, prompt_template=wide * 5, description=wide * 5)
+    task = make_task(client, [grader], name=wide, prompt_template=wide * 5, description=wide * 5)
     ScoreFactory(run=RunFactory(completion=CompletionFactory(task=task, model_id=wide), status="completed"))
     page = browse(client, f"/tasks/{public('task', task)}{where}", viewport=PHONE)
     assert too_wide(page) == 0
-    assert page.said == []
+    assert page.console_errors == []

@@ -1,4 +1,4 @@
-"""The list of tasks: who sees it, what each row tells, and its filters."""
+"""The list of tasks: who sees it, what each row shows, and its filters."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def failed(task):
 
 
 @pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
-def test_who_may_read_tasks_sees_those_of_the_organization_alone(visitor, role):
+def test_readers_see_only_tasks_of_their_organization(visitor, role):
     client = visitor(role)
     TaskFactory(organization=client.organization, name="Ours")
     TaskFactory(name="Theirs")
@@ -37,7 +37,7 @@ def test_a_grader_owner_is_refused(visitor):
     assert visitor("grader_owner").get("/tasks").status_code == 403
 
 
-def test_nobody_is_sent_to_the_login(client):
+def test_an_anonymous_visitor_is_sent_to_the_login(client):
     assert client.get("/tasks").status_code == 302
 
 
@@ -58,7 +58,7 @@ def test_a_task_without_a_score_has_a_dash_and_not_a_zero(visitor):
     assert '<td class="number" data-label="Mean">–</td>' in compact(text_of(client.get("/tasks")))
 
 
-def test_filters_narrow_and_can_be_shared_as_an_address(visitor):
+def test_filters_apply_and_can_be_shared_by_address(visitor):
     client = visitor()
     grader = GraderFactory(organization=client.organization)
     TaskFactory(organization=client.organization, name="Alpha", graders=[grader])
@@ -72,7 +72,7 @@ def test_filters_narrow_and_can_be_shared_as_an_address(visitor):
     assert [row["task"].name for row in client.get("/tasks", {"sort": "-name"}).context["rows"]] == ["Beta", "Alpha"]
 
 
-def test_a_filter_that_cannot_be_read_is_told_and_counts_for_nothing(visitor):
+def test_an_invalid_filter_is_reported_and_ignored(visitor):
     client = visitor()
     TaskFactory(organization=client.organization, name="Alpha")
     response = client.get("/tasks", {"graderId": "nonsense"})
@@ -82,7 +82,7 @@ def test_a_filter_that_cannot_be_read_is_told_and_counts_for_nothing(visitor):
 
 
 @pytest.mark.parametrize(
-    ("role", "query", "said"),
+    ("role", "query", "message"),
     [
         ("organization_admin", {}, "Create one, then submit completions"),
         ("reviewer", {}, "Your role can only read tasks."),
@@ -90,11 +90,11 @@ def test_a_filter_that_cannot_be_read_is_told_and_counts_for_nothing(visitor):
         ("organization_admin", {"archived": "true"}, "No archived tasks"),
     ],
 )
-def test_an_empty_list_says_what_to_do(visitor, role, query, said):
-    assert said in text_of(visitor(role).get("/tasks", query))
+def test_an_empty_list_says_what_to_do(visitor, role, query, message):
+    assert message in text_of(visitor(role).get("/tasks", query))
 
 
-def test_an_order_that_is_none_counts_for_nothing(visitor):
+def test_an_invalid_sort_is_ignored(visitor):
     assert visitor().get("/tasks", {"sort": "nonsense"}).status_code == 200
 
 

@@ -58,7 +58,7 @@ def test_a_reviewer_does_neither(visitor):
     assert not Task.objects.get().archived
 
 
-def test_a_task_of_another_organization_is_nowhere(client):
+def test_a_task_of_another_organization_is_not_found(client):
     task = TaskFactory()
     assert client.get(address(task, "delete")).status_code == 404
     assert client.post(address(task, "archive")).status_code == 404
@@ -66,23 +66,26 @@ def test_a_task_of_another_organization_is_nowhere(client):
     assert Task.objects.filter(archived=False).count() == 1
 
 
-def told():
-    return [(one.action, one.object_id, one.outcome) for one in AuditEvent.objects.filter(method="POST").order_by("pk")]
+def audit_rows():
+    return [
+        (event.action, event.object_id, event.outcome)
+        for event in AuditEvent.objects.filter(method="POST").order_by("pk")
+    ]
 
 
-def test_the_trail_tells_a_deletion_from_a_change(client):
+def test_the_audit_log_distinguishes_deletions_from_changes(client):
     task = TaskFactory(organization=client.organization, name="Sums")
     client.post(address(task, "archive"))
     client.post(address(task, "delete"), {"name": "wrong"})
     client.post(address(task, "delete"), {"name": "Sums"})
     named = public("task", task)
-    assert told() == [
+    assert audit_rows() == [
         ("tasks.update", named, "succeeded"), ("tasks.delete", named, "refused"), ("tasks.delete", named, "succeeded"),
     ]  # fmt: skip
     assert AuditEvent.objects.get(action="tasks.update").fields == ["archived"]
 
 
-def test_the_trail_names_the_try_to_delete_what_is_anothers(client):
+def test_the_audit_log_names_an_attempt_to_delete_a_foreign_task(client):
     task = TaskFactory()
     client.post(address(task, "delete"), {"name": task.name})
-    assert told() == [("tasks.delete", public("task", task), "refused")]
+    assert audit_rows() == [("tasks.delete", public("task", task), "refused")]

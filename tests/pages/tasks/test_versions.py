@@ -19,8 +19,8 @@ def client(visitor):
 
 
 @pytest.fixture
-def task(client, made, principal):
-    task = made(client, prompt_template="One\nTwo {{a}}\nThree")
+def task(client, make_task, principal):
+    task = make_task(client, prompt_template="One\nTwo {{a}}\nThree")
     definitions.patch(principal(client), task, TaskPatch(prompt_template="One\n2 {{a}}\nThree"))
     return definitions.patch(principal(client), task, TaskPatch(aggregation="min", system_prompt="Be brief."))
 
@@ -29,10 +29,10 @@ def address(task, *parts):
     return "/".join((f"/tasks/{public('task', task)}/versions", *parts))
 
 
-def test_the_list_tells_what_changed_the_newest_first(client, task):
+def test_the_list_shows_changes_newest_first(client, task):
     response = client.get(address(task))
-    told = [(row.number, row.changed) for row in response.context["rows"]]
-    assert told == [(3, ["System prompt", "Aggregation"]), (2, ["Prompt template"]), (1, None)]
+    changes = [(row.number, row.changed) for row in response.context["rows"]]
+    assert changes == [(3, ["System prompt", "Aggregation"]), (2, ["Prompt template"]), (1, None)]
     assert text_of(response).count('<span class="badge good">current</span>') == 1
 
 
@@ -56,8 +56,8 @@ def test_any_two_versions_can_be_compared_from_the_older_to_the_newer(client, ta
     ):
         page = client.get(path)
         change = page.context["change"]
-        assert [one.name for one in change.texts] == ["System prompt", "Prompt template"]
-        assert [(one.name, one.before, one.after) for one in change.fields] == [("Aggregation", "mean", "min")]
+        assert [text.name for text in change.texts] == ["System prompt", "Prompt template"]
+        assert [(field.name, field.before, field.after) for field in change.fields] == [("Aggregation", "mean", "min")]
         assert "From version 1 to version 3" in text_of(page)
 
 
@@ -67,8 +67,8 @@ def test_the_first_version_has_nothing_to_compare_with_and_its_maker(client, tas
     assert "by <bdi>you</bdi>" in text_of(page)
 
 
-def test_each_version_tells_who_made_it_by_address_to_those_who_may_see_the_members(client, made, filled, visitor):
-    task = made(client)
+def test_each_version_shows_the_email_of_its_author_to_those_who_may_see_members(client, make_task, filled, visitor):
+    task = make_task(client)
     other = visitor("organization_admin", client.organization)
     page = other.get(f"/tasks/{task.public_id}/edit")
     other.post(page.request["PATH_INFO"], filled(page, prompt_template="New"))
@@ -83,7 +83,7 @@ def test_each_version_tells_who_made_it_by_address_to_those_who_may_see_the_memb
         assert other.user.email not in text
 
 
-def test_of_a_version_from_before_it_was_kept_nobody_is_named(client, task):
+def test_a_version_without_a_recorded_author_names_nobody(client, task):
     task.versions.update(created_by=None)
     page = client.get(address(task))
     assert [row.maker for row in page.context["rows"]] == ["", "", ""]
@@ -91,7 +91,7 @@ def test_of_a_version_from_before_it_was_kept_nobody_is_named(client, task):
     assert " by <bdi>" not in text_of(client.get(address(task, "1"), follow=True))
 
 
-def test_a_grader_that_may_not_be_looked_at_is_told_by_its_id(client):
+def test_a_grader_that_may_not_be_read_is_shown_by_its_id(client):
     hidden = GraderFactory(name="Private now")
     task = TaskFactory(organization=client.organization, graders=[hidden])
     page = text_of(client.get(address(task, "1"), follow=True))
@@ -99,7 +99,7 @@ def test_a_grader_that_may_not_be_looked_at_is_told_by_its_id(client):
     assert "Private now" not in page
 
 
-def test_what_is_no_version_of_the_task_is_nowhere(client, task):
+def test_a_version_of_another_task_is_not_found(client, task):
     other = TaskFactory(organization=client.organization)
     foreign = TaskFactory()
     version = task.version.public_id
@@ -112,8 +112,8 @@ def test_what_is_no_version_of_the_task_is_nowhere(client, task):
     assert client.get(f"{address(task, version)}?against=nonsense").status_code == 400
 
 
-def test_many_versions_take_few_queries(client, made, principal, queries):
-    task = made(client)
+def test_many_versions_take_few_queries(client, make_task, principal, queries):
+    task = make_task(client)
     for number in range(30):
         definitions.patch(principal(client), task, TaskPatch(prompt_template=f"Number {number}"))
     page = client.get(address(task))

@@ -24,7 +24,7 @@ def failed(world, code="timeout", **fields):
     )
 
 
-def test_failures_stand_by_code_with_what_to_change(world):
+def test_failures_are_grouped_by_code_with_what_to_change(world):
     failed(world, error_message="No answer within 4 s.")
     failed(world)
     failed(world, "bad_signature")
@@ -36,7 +36,7 @@ def test_failures_stand_by_code_with_what_to_change(world):
     assert compact(text).index("timeout</code></a>") < compact(text).index("bad_signature</code></a>")
 
 
-def test_a_foreign_graders_message_is_not_told(world):
+def test_a_foreign_graders_message_is_hidden(world):
     foreign = GraderFactory(visibility="listed")
     task = TaskFactory(organization=world.organization, graders=[foreign])
     RunFactory(
@@ -51,7 +51,7 @@ def test_a_foreign_graders_message_is_not_told(world):
     assert "10.0.0.1" not in text
 
 
-def test_the_question_says_how_many_and_what_stays(world):
+def test_the_confirmation_shows_how_many_runs_are_retried(world):
     failed(world)
     failed(world)
     text = world.get("/workflow-runs/retry?code=timeout").content.decode()
@@ -63,25 +63,25 @@ def test_the_question_says_how_many_and_what_stays(world):
     assert "inactive" in text
 
 
-def test_a_retry_by_code_takes_those_alone(world):
-    wanted, other = failed(world), failed(world, "bad_signature")
+def test_a_retry_by_code_retries_only_those(world):
+    timed_out, other = failed(world), failed(world, "bad_signature")
     response = world.post("/workflow-runs/retry?code=timeout", follow=True)
     assert "1 run is due again." in response.content.decode()
-    wanted.refresh_from_db()
+    timed_out.refresh_from_db()
     other.refresh_from_db()
-    assert (wanted.status, other.status) == ("pending", "failed")
+    assert (timed_out.status, other.status) == ("pending", "failed")
 
 
 def test_a_retry_by_grader_and_task(world):
-    one = failed(world)
+    failed_run = failed(world)
     assert (
         world.post(
             f"/workflow-runs/retry?graderId={public('grader', world.grader)}&taskId={world.task.public_id}"
         ).status_code
         == 302
     )
-    one.refresh_from_db()
-    assert one.status == "pending"
+    failed_run.refresh_from_db()
+    assert failed_run.status == "pending"
 
 
 def test_a_retry_of_everything_is_refused(world):
@@ -90,11 +90,11 @@ def test_a_retry_of_everything_is_refused(world):
     assert WorkflowRun.objects.filter(status="failed").count() == 1
 
 
-def test_who_may_only_read_retries_nothing(visitor):
+def test_a_read_only_role_retries_nothing(visitor):
     for role in ("reviewer", "grader_owner"):
         reader = visitor(role)
         grader = GraderFactory(organization=reader.organization, created_by=reader.user)
-        one = RunFactory(
+        failed_run = RunFactory(
             completion__task=TaskFactory(organization=reader.organization, graders=[grader]),
             status="failed",
             error_code="timeout",
@@ -103,9 +103,9 @@ def test_who_may_only_read_retries_nothing(visitor):
         assert "timeout" in text
         assert "Retry" not in text
         assert reader.post("/workflow-runs/retry?code=timeout").status_code == 403
-        assert reader.post(f"/workflow-runs/{one.public_id}/retry").status_code == 403
-        one.refresh_from_db()
-        assert one.status == "failed"
+        assert reader.post(f"/workflow-runs/{failed_run.public_id}/retry").status_code == 403
+        failed_run.refresh_from_db()
+        assert failed_run.status == "failed"
 
 
 def test_another_organizations_failures_stay(world):
@@ -115,7 +115,7 @@ def test_another_organizations_failures_stay(world):
     assert foreign.status == "failed"
 
 
-def test_no_dead_letters_is_good_news(world):
+def test_without_dead_letters_the_page_says_so(world):
     assert "No dead letters" in world.get("/workflow-runs/failed").content.decode()
 
 
@@ -128,7 +128,7 @@ def test_the_queries_are_few(world, django_assert_max_num_queries):
         assert world.get("/workflow-runs/retry?code=timeout").status_code == 200
 
 
-def test_the_trail_says_how_many_were_retried(world):
+def test_the_audit_log_records_how_many_were_retried(world):
     failed(world)
     failed(world)
     world.post("/workflow-runs/retry?code=timeout")
@@ -137,9 +137,9 @@ def test_the_trail_says_how_many_were_retried(world):
     assert event.outcome == "succeeded"
 
 
-def test_the_trail_names_the_run(world):
-    one = failed(world)
+def test_the_audit_log_names_the_run(world):
+    failed_run = failed(world)
     for deed in ("retry", "cancel"):
-        world.post(f"/workflow-runs/{one.public_id}/{deed}")
+        world.post(f"/workflow-runs/{failed_run.public_id}/{deed}")
     events = AuditEvent.objects.filter(method="POST")
-    assert set(events.values_list("action", "object_id")) == {("workflow_runs.update", one.public_id)}
+    assert set(events.values_list("action", "object_id")) == {("workflow_runs.update", failed_run.public_id)}

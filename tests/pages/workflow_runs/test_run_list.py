@@ -45,7 +45,7 @@ def test_each_state_has_a_tab_with_its_count(world):
     assert 'Waiting <span class="count">0</span>' in text
 
 
-def test_the_address_filters(world):
+def test_the_query_string_filters(world):
     failed = run(world, status="failed", error_code="timeout", completed_at=timezone.now())
     pending = run(world)
     of_state = world.get("/workflow-runs?status=failed").content.decode()
@@ -56,7 +56,7 @@ def test_the_address_filters(world):
     assert pending.public_id in world.get(f"/workflow-runs?taskId={world.task.public_id}").content.decode()
 
 
-def test_a_filter_that_cannot_be_read_is_told(world):
+def test_an_invalid_filter_is_reported(world):
     for query in (
         "status=asleep",
         f"graderId={public('task', world.task)}",
@@ -68,7 +68,7 @@ def test_a_filter_that_cannot_be_read_is_told(world):
         assert 'role="alert"' in response.content.decode(), query
 
 
-def test_a_graders_queue_tells_length_age_hold_and_circuit(world):
+def test_a_graders_queue_shows_length_age_hold_and_circuit(world):
     run(world, created_at=timezone.now() - timedelta(hours=3))
     run(world, status="sleeping", wake_at=timezone.now() + timedelta(minutes=5))
     Grader.objects.filter(pk=world.grader.pk).update(
@@ -81,7 +81,7 @@ def test_a_graders_queue_tells_length_age_hold_and_circuit(world):
     assert '<span class="badge bad">open</span>' in text
 
 
-def test_what_holds_a_foreign_grader_is_not_told(world):
+def test_the_hold_of_a_foreign_grader_is_hidden(world):
     foreign = GraderFactory(
         visibility="listed",
         held_until=timezone.now() + timedelta(hours=1),
@@ -113,7 +113,7 @@ def test_a_grader_owner_sees_runs_of_their_own_graders_and_no_foreign_name(visit
     assert "A secret task" not in text
 
 
-def test_another_organizations_runs_are_not_there(world):
+def test_another_organizations_runs_are_not_listed(world):
     foreign = RunFactory()
     assert foreign.public_id not in world.get("/workflow-runs").content.decode()
     assert world.get(f"/workflow-runs/{foreign.public_id}").status_code == 404
@@ -144,15 +144,15 @@ def test_the_queries_do_not_grow_with_the_rows(world, django_assert_max_num_quer
         assert world.get(f"/workflow-runs?graderId={graders[0].public_id}").status_code == 200
 
 
-def test_counts_stop_at_their_bound(world):
+def test_counts_stop_at_their_limit(world):
     for _ in range(3):
         run(world)
-    found = queue_counts.counted(WorkflowRun.objects.all(), most=2)
-    assert (found.number, str(found)) == (2, "2+")
+    count = queue_counts.counted(WorkflowRun.objects.all(), most=2)
+    assert (count.number, str(count)) == (2, "2+")
     assert not WorkflowRunFilter()
 
 
-def test_the_stranger_goes_to_the_login(client, db):
+def test_an_anonymous_visitor_is_sent_to_the_login(client, db):
     assert client.get("/workflow-runs").status_code == 302
 
 
@@ -163,7 +163,7 @@ def test_the_addresses_of_evaluation_runs_are_free(world):
 
 
 def test_the_first_cells_have_no_label(world):
-    """On a phone a label stands before what it labels; the first cell is the title of its row."""
+    """On a phone each cell follows its label; the first cell is the title of its row."""
     run(world)
     text = world.get("/workflow-runs").content.decode()
     first = re.findall(r"<tr>\s*<td([^>]*)>", text)

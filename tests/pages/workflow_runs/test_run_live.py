@@ -30,7 +30,7 @@ def test_the_board_refreshes_and_keeps_the_focus(world, browse):
     page.evaluate("htmx.trigger('#board', 'refresh')")
     expect(page.locator("#board tbody .badge.bad")).to_be_visible()
     expect(link).to_be_focused()
-    assert page.said == []
+    assert page.console_errors == []
 
 
 def test_the_pages_fit_a_phone(world, browse):

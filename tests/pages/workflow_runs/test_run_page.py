@@ -17,7 +17,7 @@ def world(visitor):
     return client
 
 
-def test_the_timeline_tells_attempts_outcomes_and_latencies(world):
+def test_the_timeline_shows_attempts_outcomes_and_latencies(world):
     now = timezone.now()
     steps = [
         entry(
@@ -67,7 +67,7 @@ def test_a_failed_run_says_what_to_change_and_is_retried(world):
     assert run.status == "pending"
 
 
-def test_a_retry_of_what_has_not_failed_is_told(world):
+def test_a_retry_of_an_unfailed_run_is_reported(world):
     run = RunFactory(completion__task=world.task)
     text = world.post(f"/workflow-runs/{run.public_id}/retry", follow=True).content.decode()
     assert "Only a failed run can be retried." in text
@@ -81,14 +81,14 @@ def test_an_unfinished_run_is_cancelled(world):
     assert (run.status, run.error_code) == ("failed", "cancelled")
 
 
-def test_a_run_that_waits_for_a_person_leads_to_the_review(world):
+def test_a_run_that_waits_for_a_person_links_to_its_review(world):
     review = ReviewFactory(run__completion__task=world.task)
     text = world.get(f"/workflow-runs/{review.run.public_id}").content.decode()
     assert "Waits for a reviewer" in text
     assert f"/reviews/{review.public_id}" in text
 
 
-def test_a_grader_owner_reads_and_no_more(visitor):
+def test_a_grader_owner_can_only_read(visitor):
     owner = visitor("grader_owner")
     mine = GraderFactory(organization=owner.organization, created_by=owner.user)
     review = ReviewFactory(run__completion__task=TaskFactory(name="Not theirs", graders=[mine]))

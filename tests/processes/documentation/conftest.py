@@ -32,7 +32,7 @@ GIVEN = {
 
 @dataclass
 class Reader:
-    """A person who has started the demo, and reads the pages with its key at hand.
+    """A person who has started the demo, and reads the pages with its key.
 
     grader_port  where a grader of the reader may listen, for the server to call
     hook_port    where a receiver of webhooks listens
@@ -59,7 +59,7 @@ class Reader:
             "--port 9400": f"--port {self.grader_port}",
             "127.0.0.1:9400": f"127.0.0.1:{self.grader_port}",
         }
-        return Notebook(self.folder, self.env, replacements=replacements, given=GIVEN)
+        return Notebook(self.folder, self.env, replacements=replacements, assumed=GIVEN)
 
 
 @pytest.fixture(scope="session")

@@ -16,14 +16,14 @@ def house(server, chromium_path):
         server.ensure(kind, kind)
     until(lambda: answers(int(server.env["PORT"]), launch.READY_PATH), seconds=60)
     with sync_playwright() as playwright:
-        made = House(server, playwright, chromium_path)
-        yield made
-        made.browser.close()
+        house = House(server, playwright, chromium_path)
+        yield house
+        house.browser.close()
 
 
 @pytest.fixture(scope="module")
 def member(house):
-    """`member(role)`: the page of somebody whom the administrator invited with this role, and who took it."""
+    """`member(role)`: the page of a person who accepted the administrator's invitation with this role."""
     admin = house.admin()
 
     def join(role):

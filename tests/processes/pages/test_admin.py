@@ -1,4 +1,4 @@
-"""The administrator's way: a grader, a task, people, a key, scores as they come, and what the audit trail says of it all."""
+"""The administrator's path: a grader, a task, people, a key, incoming scores, and the audit log of it all."""
 
 import re
 
@@ -67,7 +67,7 @@ def key(page):
     return copied
 
 
-def test_scores_come_onto_the_page_by_themselves(house, page, task, key):
+def test_scores_appear_on_the_page_automatically(house, page, task, key):
     page.goto(f"/tasks/{task}")
     page.evaluate("window.sameDocument = true")
     item = {"taskId": task, "modelId": "heron-7b", "variables": {"question": PROMPT}, "metadata": {"pauseMs": 500}}
@@ -89,22 +89,22 @@ def test_scores_come_onto_the_page_by_themselves(house, page, task, key):
     expect(page.locator("#state")).to_contain_text("0.930")
     expect(page.locator("#response .response")).to_contain_text("93")
     expect(page.locator("#made")).to_contain_text("it says 93")
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_somebody_is_invited_takes_it_and_stands_among_the_members(house, page):
+def test_an_invited_person_accepts_and_is_listed_as_a_member(house, page):
     guest = house.accept(house.invite(page, "rev@example.org", "reviewer"), "Rowan")
     page.goto("/settings/members")
     expect(page.get_by_role("row", name="Rowan")).to_contain_text("reviewer")
     guest.get_by_role("link", name="Reviews").click()
     expect(guest.get_by_role("heading", level=1, name="Reviews")).to_be_visible()
     assert guest.request.get("/settings/members").status == 403
-    assert (page.said, page.failed, guest.said, guest.failed) == ([], [], [], [])
+    assert (page.console_errors, page.failed_urls, guest.said, guest.failed) == ([], [], [], [])
 
 
-def test_the_trail_names_what_was_done(page, task, key):
+def test_the_audit_log_names_every_action(page, task, key):
     page.goto("/settings/audit")
-    for action, said in (
+    for action, sentence in (
         ("endpoint_graders.create", "created a grader"),
         ("tasks.create", "created a task"),
         ("keys.create", "created an API key"),
@@ -113,7 +113,7 @@ def test_the_trail_names_what_was_done(page, task, key):
         page.get_by_label("Action").fill(action)
         page.get_by_role("button", name="Filter").click()
         expect(page).to_have_url(re.compile(rf"action={action}"))
-        expect(page.get_by_role("row", name=f"admin@example.org {said}").first).to_contain_text("succeeded")
+        expect(page.get_by_role("row", name=f"admin@example.org {sentence}").first).to_contain_text("succeeded")
     expect(page.get_by_role("row", name="created 3 completions").first).to_contain_text("by key")
     page.get_by_role("link", name="created 3 completions").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("created 3 completions")

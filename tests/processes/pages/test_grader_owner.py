@@ -69,7 +69,7 @@ def test_an_owner_sees_their_own_graders_and_no_other(house, page, mine):
     expect(page.get_by_role("heading", level=1, name="Mine")).to_be_visible()
 
 
-def test_the_console_signs_calls_and_shows_what_comes(house, page, mine):
+def test_the_console_signs_calls_and_shows_the_response(house, page, mine):
     page.goto(f"{mine}/try")
     page.get_by_label("Prompt", exact=True).fill("How many?")
     page.get_by_label("Response").fill("72")
@@ -83,14 +83,14 @@ def test_the_console_signs_calls_and_shows_what_comes(house, page, mine):
     page.get_by_role("button", name="Send the sample").click()
     expect(answers.get_by_role("heading", name="No score")).to_be_visible()
     expect(answers).to_contain_text("no digits")
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
 def test_the_figures_count_what_was_scored(page, mine, scored):
     page.goto(f"{mine}?window=all")
     expect(page.locator(".figure", has_text="Mean score").locator("dd")).to_have_text("0.420")
     expect(page.locator(".figure", has_text="Scored").locator("dd")).to_have_text("1")
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
 def test_no_text_of_a_consumer_is_on_any_page_of_theirs(page, mine, scored):
@@ -114,10 +114,10 @@ def test_no_text_of_a_consumer_is_on_any_page_of_theirs(page, mine, scored):
     assert any(path.startswith("/scores/score_") for path in seen)
     assert any(path.startswith("/workflow-runs/run_") for path in seen)
     assert page.request.get(f"/completions/{scored}").status == 404
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_a_new_secret_is_shown_once_and_taken_over_without_a_gap(page, started, mine):
+def test_a_new_secret_is_shown_once_and_adopted_without_a_gap(page, started, mine):
     address, secret_file = started
     page.goto(f"{address}/settings")
     before = page.locator(".facts", has_text="Current secret").locator("code").nth(1).inner_text()
@@ -134,4 +134,4 @@ def test_a_new_secret_is_shown_once_and_taken_over_without_a_gap(page, started, 
     page.goto(f"{address}/try")
     page.get_by_role("button", name="Send the sample").click()
     expect(page.locator("#answers .badge", has_text="verified")).to_be_visible()
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])

@@ -20,22 +20,22 @@ def page(member):
 
 @pytest.fixture(scope="module")
 def task(house, page):
-    """A task of the operator's own, whose answers are scored but for one, which its grader cannot judge."""
+    """A task of the operator whose completions are all scored except one, which its grader cannot judge."""
     page.goto("/settings/keys/new")
     page.get_by_label("Name", exact=True).fill("mine")
     page.get_by_label("Role", exact=True).select_option(label="training operator")
     page.get_by_role("button", name="Create the key").click()
     key = page.locator("#secret").inner_text()
     with AutotuneClient(key, house.server.client.base_url) as client:
-        made = client.tasks.create(name="Sums", prompt_template="{{prompt}}", grader_id=house.server.grader_id)
+        task = client.tasks.create(name="Sums", prompt_template="{{prompt}}", grader_id=house.server.grader_id)
         items = [
             {"model_id": f"m-{n % 2}", "prompt": f"p{n}", "response": str(n), "external_id": str(n)} for n in SCORED
         ]
         unjudged = {"model_id": "m-0", "prompt": "p", "response": "none", "external_id": "none"}
-        ids = client.completions.submit_batch([*items, unjudged], task_id=made.id).ids
+        ids = client.completions.submit_batch([*items, unjudged], task_id=task.id).ids
         outcomes = client.completions.wait_for_scores(ids, timeout_s=60)
-    assert [one.status for one in outcomes.values()] == ["completed"] * len(SCORED) + ["failed"]
-    return made.id
+    assert [outcome.status for outcome in outcomes.values()] == ["completed"] * len(SCORED) + ["failed"]
+    return task.id
 
 
 def test_the_explorer_filters_in_place_and_keeps_it_in_the_address(page, task):
@@ -51,10 +51,10 @@ def test_the_explorer_filters_in_place_and_keeps_it_in_the_address(page, task):
     expect(page.locator("#count")).to_have_text("3")
     page.go_back()
     expect(page.locator("#count")).to_have_text("6")
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_a_dead_letter_is_looked_at_and_tried_again(house, page, task):
+def test_a_dead_letter_is_inspected_and_retried(house, page, task):
     page.goto(f"/workflow-runs/failed?taskId={task}")
     expect(page.get_by_text("1 failed workflow run with 1 code")).to_be_visible()
     expect(page.get_by_text("no digits")).to_be_visible()
@@ -71,10 +71,10 @@ def test_a_dead_letter_is_looked_at_and_tried_again(house, page, task):
     expect(page.locator(".timeline > li.bad", has_text="Failed")).to_be_visible()  # as before: nothing was changed
     expect(page.locator(".timeline > li", has_text="Call to the grader")).to_have_count(2)
     expect(page.locator("#board")).to_contain_text("no digits")
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
-def test_an_export_is_counted_made_by_a_worker_and_downloaded(page, task):
+def test_an_export_is_counted_written_by_a_worker_and_downloaded(page, task):
     page.goto(f"/scores?taskId={task}")
     page.get_by_role("link", name="Export this selection").click()
     count = page.locator("#count .big")
@@ -92,7 +92,7 @@ def test_an_export_is_counted_made_by_a_worker_and_downloaded(page, task):
     rows = [json.loads(line) for line in started.value.path().read_text().splitlines()]
     assert {row["response"]: row["score"] for row in rows} == {str(n): n / 100 for n in SCORED if n >= 50}
     assert len(rows) == 3
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])
 
 
 def test_a_reward_endpoint_is_made_and_answers_the_command_that_is_copied(page, task):
@@ -111,4 +111,4 @@ def test_a_reward_endpoint_is_made_and_answers_the_command_that_is_copied(page, 
     page.get_by_role("row", name="Sums").get_by_role("link").first.click()
     expect(page.get_by_role("heading", name="In the trainer: OpenRLHF")).to_be_visible()
     assert url.rpartition("/")[2] not in page.content()
-    assert (page.said, page.failed) == ([], [])
+    assert (page.console_errors, page.failed_urls) == ([], [])

@@ -10,7 +10,7 @@ from scores.engine.materials import TaskFactsCache
 from scores.engine.statements import SavedRun
 from scores.models import Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.concurrency import aside, together
 
 pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
@@ -37,13 +37,15 @@ def request_(fake, run, drain, grader):
     return request
 
 
-def said(request, result=GOOD):
+def callback_body(request, result=GOOD):
     return {"requestId": request["requestId"], **result}
 
 
-def test_before_the_202_was_read_it_is_recorded(fake, grader, run, drain):
+def test_a_callback_before_the_202_is_read_is_recorded(fake, grader, run, drain):
     replies = []
-    fake.on_accept = lambda request: replies.append(told(aside(lambda: call_back(request, said(request))).result(20)))
+    fake.on_accept = lambda request: replies.append(
+        status_and_code(aside(lambda: call_back(request, callback_body(request))).result(20))
+    )
     drain(grader)
     run.refresh_from_db()
     assert replies == [(200, "recorded")]
@@ -51,15 +53,18 @@ def test_before_the_202_was_read_it_is_recorded(fake, grader, run, drain):
     assert Score.objects.count() == Reward.objects.count() == 1
 
 
-def test_of_three_at_once_one_is_recorded(request_):
-    replies = together(*[lambda: told(call_back(request_, said(request_)))] * 3)
+def test_of_three_concurrent_callbacks_one_is_recorded(request_):
+    replies = together(*[lambda: status_and_code(call_back(request_, callback_body(request_)))] * 3)
     assert sorted(replies) == [(200, "recorded"), (409, "already_recorded"), (409, "already_recorded")]
     assert Score.objects.count() == Reward.objects.count() == 1
 
 
-def test_of_two_results_at_once_one_is_recorded(request_):
+def test_of_two_concurrent_results_one_is_recorded(request_):
     replies = together(
-        *(lambda result=result: told(call_back(request_, said(request_, result))) for result in (GOOD, OTHER))
+        *(
+            lambda result=result: status_and_code(call_back(request_, callback_body(request_, result)))
+            for result in (GOOD, OTHER)
+        )
     )
     assert sorted(replies) == [(200, "recorded"), (409, "result_conflict")]
     kept = (GOOD, OTHER)[replies.index((200, "recorded"))]["score"]["value"]
@@ -69,7 +74,7 @@ def test_of_two_results_at_once_one_is_recorded(request_):
 def test_of_a_callback_and_a_cancel_one_wins(request_, run):
     saved = SavedRun(run.pk, run.completion_id, run.task_id, run.organization_id, run.purpose)
     reply, failed = together(
-        lambda: told(call_back(request_, said(request_))),
+        lambda: status_and_code(call_back(request_, callback_body(request_))),
         lambda: recording.fail([saved], "cancelled", "The run was cancelled.", TaskFactsCache(), step="cancel"),
     )
     run.refresh_from_db()
@@ -84,7 +89,9 @@ def test_many_callbacks_and_the_sweep_do_not_wait_for_each_other(fake, grader, r
     more = [RunFactory(completion=CompletionFactory(task=run.completion.task)) for _ in range(5)]
     drain(grader)
     assert len(fake.accepted) == 6
-    send = [lambda request=request: told(call_back(request, said(request))) for request in fake.accepted]
+    send = [
+        lambda request=request: status_and_code(call_back(request, callback_body(request))) for request in fake.accepted
+    ]
     replies = together(*send, *send, *[sweep.sweep] * 2)
     assert sorted(replies[:12]) == [(200, "recorded")] * 6 + [(409, "already_recorded")] * 6
     assert set(WorkflowRun.objects.values_list("status", flat=True)) == {"completed"}
@@ -93,17 +100,19 @@ def test_many_callbacks_and_the_sweep_do_not_wait_for_each_other(fake, grader, r
 
 @pytest.mark.postgres
 def test_a_forged_callback_waits_for_no_lock(request_):
-    """Whoever knows the address alone must not be able to keep the right callback waiting, nor be kept by it."""
+    """A caller that knows only the address can neither delay the real callback nor be delayed by it."""
     with connection.cursor() as cursor:
         cursor.execute("begin")
         cursor.execute("select 1 from scores_callback for update")
-        forged = aside(lambda: told(call_back(request_, said(request_), x_autotune_signature="f" * 64))).result(10)
+        forged = aside(
+            lambda: status_and_code(call_back(request_, callback_body(request_), x_autotune_signature="f" * 64))
+        ).result(10)
         cursor.execute("rollback")
     assert forged == (401, "unauthorized")
 
 
 def test_the_body_that_is_recorded_is_the_one_that_was_signed(request_, run):
-    """Octets, not their meaning: the same members written otherwise are another body."""
-    assert told(call_back(request_, said(request_))) == (200, "recorded")
-    spaced = json.dumps(said(request_), indent=1).encode()
-    assert told(call_back(request_, spaced)) == (409, "result_conflict")
+    """Bytes count, not their meaning: the same members in another notation are another body."""
+    assert status_and_code(call_back(request_, callback_body(request_))) == (200, "recorded")
+    spaced = json.dumps(callback_body(request_), indent=1).encode()
+    assert status_and_code(call_back(request_, spaced)) == (409, "result_conflict")

@@ -11,7 +11,7 @@ from scores.callbacks import registry, throttle
 from scores.models import Score, WorkflowRun
 from tests.conftest import Api
 from tests.factories import SECRET, CompletionFactory, GraderFactory, RunFactory, TaskFactory
-from tests.support.calling_back import call_back, path_of, signature, told
+from tests.support.calling_back import call_back, path_of, signature, status_and_code
 
 GOOD = {"score": {"value": 0.75, "confidence": 0.9}}
 UNAUTHORIZED = b'{"code":"unauthorized"}'
@@ -64,8 +64,8 @@ def test_every_cause_of_a_401_has_the_same_body(request_, changes):
 
 
 @pytest.mark.parametrize("skew", [-301, 360, -86_400])
-def test_a_time_that_is_off_is_the_same_401(request_, skew):
-    answer = call_back(request_, right(request_), at=time.time() + skew)
+def test_a_wrong_timestamp_is_the_same_401(request_, skew):
+    answer = call_back(request_, right(request_), sent_at=time.time() + skew)
     assert (answer.status_code, answer.content) == (401, UNAUTHORIZED)
 
 
@@ -93,7 +93,7 @@ def test_the_request_itself_sent_back_is_the_same_401(request_):
 
 def test_the_acknowledgement_sent_as_a_callback_is_no_result(request_):
     body = {"requestId": request_["requestId"], "status": "accepted"}
-    assert told(call_back(request_, body)) == (422, "invalid_result")
+    assert status_and_code(call_back(request_, body)) == (422, "invalid_result")
 
 
 def test_a_key_of_the_api_is_no_signature(request_, api_for):
@@ -103,13 +103,13 @@ def test_a_key_of_the_api_is_no_signature(request_, api_for):
 
 
 @pytest.mark.parametrize("token", ["x", "0", "A" * 43, "%00", "é", "a.b"])
-def test_an_address_that_was_guessed_is_not_found(request_, token):
+def test_a_guessed_address_is_not_found(request_, token):
     answer = Api().post(f"/callbacks/{token}", raw=right(request_), **signature("r", right(request_)))
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_the_token_with_another_end_is_not_found(request_):
+def test_a_token_with_another_ending_is_not_found(request_):
     token = request_["callbackUrl"][:-1] + ("A" if request_["callbackUrl"][-1] != "A" else "B")
     assert call_back({**request_, "callbackUrl": token}, right(request_)).status_code == 404
 
@@ -129,13 +129,16 @@ def test_the_token_with_another_end_is_not_found(request_):
         (b"{}", (422, "invalid_result")),
     ],
 )
-def test_a_signed_body_that_is_no_result_may_be_sent_again_corrected(request_, body, reply):
-    assert told(call_back(request_, body)) == reply
+def test_a_signed_body_with_an_invalid_result_can_be_corrected_and_resent(request_, body, reply):
+    assert status_and_code(call_back(request_, body)) == reply
 
 
 @pytest.mark.parametrize("score", [{"value": 2, "confidence": 1}, {"value": "1", "confidence": 1}, {"value": 1}, None])
 def test_a_score_that_breaks_a_rule_is_invalid(request_, score):
-    assert told(call_back(request_, {"requestId": request_["requestId"], "score": score})) == (422, "invalid_result")
+    assert status_and_code(call_back(request_, {"requestId": request_["requestId"], "score": score})) == (
+        422,
+        "invalid_result",
+    )
 
 
 def test_more_than_8_mib_are_refused_unread(request_, monkeypatch):
@@ -148,7 +151,7 @@ def test_more_than_8_mib_are_refused_unread(request_, monkeypatch):
 
 
 def test_8_mib_are_read(request_):
-    assert told(call_back(request_, b" " * (8 << 20))) == (400, "invalid_json")
+    assert status_and_code(call_back(request_, b" " * (8 << 20))) == (400, "invalid_json")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
@@ -188,7 +191,7 @@ def test_a_flood_at_one_address_is_429_and_the_others_are_served(request_, monke
     assert call_back(request_, b"{}", **forged).status_code == 401
 
 
-def test_a_flood_is_told_when_to_come_again(request_, monkeypatch):
+def test_a_flood_gets_a_retry_after(request_, monkeypatch):
     monkeypatch.setattr(throttle, "PER_SECOND", 0)
     answer = call_back(request_, right(request_))
     assert (answer.status_code, answer["Retry-After"], answer.json()["code"]) == (429, "1", "too_many_requests")

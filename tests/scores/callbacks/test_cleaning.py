@@ -36,7 +36,7 @@ def expired(db):
     return make
 
 
-def test_callbacks_go_thirty_days_after_their_deadline(expired):
+def test_callbacks_are_deleted_thirty_days_after_their_deadline(expired):
     kept = [expired(days) for days in (-1, 1, 29)]
     expired(31), expired(400)
     assert cleaning.clean(NOW) == 2
@@ -45,7 +45,7 @@ def test_callbacks_go_thirty_days_after_their_deadline(expired):
     assert cleaning.clean(NOW) == 0
 
 
-def test_many_go_in_short_statements(expired, monkeypatch):
+def test_many_callbacks_are_deleted_in_short_statements(expired, monkeypatch):
     monkeypatch.setattr(cleaning, "AT_ONCE", 2)
     for days in range(40, 45):
         expired(days)

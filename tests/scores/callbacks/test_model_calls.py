@@ -75,7 +75,7 @@ def test_a_final_failure_fails_the_run(bench, run):
     assert Reward.objects.get().error_code == "grader_error"
 
 
-def test_a_failure_that_may_pass_leads_to_another_attempt(bench, run):
+def test_a_temporary_failure_leads_to_another_attempt(bench, run):
     claimed = wait(bench, run)
     model_calls.receive([end(bench, claimed, BUSY)])
     run.refresh_from_db()
@@ -104,7 +104,7 @@ def test_the_deadline_does_not_count_the_wait(bench, result):
     assert abs(run.deadline_at - before - timedelta(hours=30)) < timedelta(seconds=10)
 
 
-def test_an_end_that_comes_twice_changes_nothing(bench, run):
+def test_a_repeated_end_changes_nothing(bench, run):
     claimed = wait(bench, run)
     model_calls.receive([end(bench, claimed, Verdict(0.75, 0.9))])
     assert model_calls.receive([end(bench, claimed, Verdict(0.25, 0.9))]) == set()
@@ -126,7 +126,7 @@ def test_an_end_after_a_cancel_changes_nothing(bench, run):
 
 
 @pytest.mark.parametrize("waits_for", ["callback", "review"])
-def test_a_run_that_waits_for_something_else_is_left_alone(bench, run, waits_for):
+def test_a_run_that_waits_for_something_else_is_unchanged(bench, run, waits_for):
     claimed = wait(bench, run)
     WorkflowRun.objects.update(waits_for=waits_for)
     assert model_calls.receive([end(bench, claimed, None)]) == set()
@@ -170,7 +170,7 @@ def test_many_ends_of_several_graders_and_versions_are_applied_together(db):
     assert Reward.objects.get().value == pytest.approx(0.4)
 
 
-def test_nothing_to_end_is_no_error(db):
+def test_ending_no_calls_is_no_error(db):
     assert model_calls.receive([]) == set()
 
 

@@ -64,7 +64,7 @@ def test_a_panel_mixes_calibrated_values_with_those_of_graders_without_a_map():
     assert settled(completion) == (pytest.approx(0.7), pytest.approx(0.6))
 
 
-def test_all_or_nothing_looks_at_calibrated_values():
+def test_all_or_nothing_uses_calibrated_values():
     completion, (score,) = panel(True, [0.99], aggregation="all_or_nothing")
     calibrated(score, 1.0)
     assert settled(completion) == (1.0, 0.0)

@@ -18,12 +18,12 @@ COMMITTED = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 class Doorkeeper(FakeGrader):
-    """Answers 401, unsigned, to requests that are signed with a key it does not know; None: it knows all."""
+    """Answers 401, unsigned, to requests that are signed with a key outside `accepted_keys`; None accepts all."""
 
-    known = None
+    accepted_keys = None
 
     def answer(self, handler, path, body):
-        if self.known is not None and handler.headers["X-Autotune-Key-Id"] not in self.known:
+        if self.accepted_keys is not None and handler.headers["X-Autotune-Key-Id"] not in self.accepted_keys:
             return 401, {"error": "who is there"}, False
         return super().answer(handler, path, body)
 
@@ -48,7 +48,7 @@ def make(grader):
 
 @pytest.fixture
 def watched(grader):
-    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; true tells it of new work."""
+    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; a true result announces new work."""
 
     def run(look):
         work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: bool(look(work)))
@@ -65,36 +65,43 @@ def statuses():
 
 def after_two(fake, change):
     """A look that makes a change once two items were judged."""
-    made = []
+    changes = []
 
     def look(drain):
-        if not made and len(fake.items) >= 2:
-            made.append(change())
+        if not changes and len(fake.items) >= 2:
+            changes.append(change())
 
     return look
 
 
 def rotate(fake, grader, **more):
-    """Rotate, and let the fake know the new secret alone."""
+    """Rotate, and let the fake accept only the new secret."""
     fake.secret = credentials.rotate(grader, **more)
-    fake.known = {GraderSecret.objects.get(current=True).key_id}
+    fake.accepted_keys = {GraderSecret.objects.get(current=True).key_id}
 
 
 @pytest.mark.parametrize("grace_hours", [24, 0])
-def test_a_401_to_the_previous_secret_is_answered_with_the_current_one(fake, grader, make, watched, grace_hours):
+def test_a_401_to_the_previous_secret_is_retried_with_the_current_one(fake, grader, make, watched, grace_hours):
     old = GraderSecret.objects.get().key_id
     make(5)
     watched(after_two(fake, lambda: rotate(fake, grader, grace_hours=grace_hours)))
-    (new,) = fake.known
+    (new,) = fake.accepted_keys
     assert statuses() == ["completed"] * 5
     assert WorkflowRun.objects.filter(failures__gt=0).count() == 0
-    assert fake.keys == [old, old, old, new, new, new]  # one call was repeated, the next are signed anew at once
+    assert fake.keys == [
+        old,
+        old,
+        old,
+        new,
+        new,
+        new,
+    ]  # one call was repeated, the next are signed with the new secret at once
     grader.refresh_from_db()
     assert (grader.auth_failures, grader.status) == (0, "active")
     assert GraderSecret.objects.get(current=True).confirmed is (grace_hours > 0)  # a sole secret needs no telling
 
 
-def test_in_the_grace_period_a_grader_that_knows_only_the_old_secret_goes_on(fake, grader, make, watched):
+def test_in_the_grace_period_a_grader_with_only_the_old_secret_still_works(fake, grader, make, watched):
     make(5)
     watched(after_two(fake, lambda: credentials.rotate(grader)))
     assert statuses() == ["completed"] * 5
@@ -102,10 +109,10 @@ def test_in_the_grace_period_a_grader_that_knows_only_the_old_secret_goes_on(fak
     assert not GraderSecret.objects.get(current=True).confirmed
 
 
-def test_a_grader_that_refuses_both_secrets_is_called_once_more_and_no_oftener(fake, grader, make, watched):
+def test_a_grader_that_refuses_both_secrets_is_called_once_more_only(fake, grader, make, watched):
     (run,) = make()
     credentials.rotate(grader)
-    fake.known = set()
+    fake.accepted_keys = set()
     watched(lambda drain: False)
     run.refresh_from_db()
     assert (run.status, run.error_code, len(fake.keys)) == ("failed", "auth_failed", 2)
@@ -115,18 +122,18 @@ def test_a_grader_that_refuses_both_secrets_is_called_once_more_and_no_oftener(f
 
 def test_three_refusals_in_a_row_make_the_grader_degraded_and_a_good_answer_active_again(fake, grader, make, watched):
     make(3)
-    fake.known = set()
+    fake.accepted_keys = set()
     watched(lambda drain: False)
     grader.refresh_from_db()
     assert (grader.auth_failures, grader.status) == (3, "degraded")
-    fake.known = None
+    fake.accepted_keys = None
     make()
     watched(lambda drain: False)
     grader.refresh_from_db()
     assert (grader.auth_failures, grader.status) == (0, "active")
 
 
-def test_a_grader_that_is_switched_off_is_called_no_more(fake, grader, make, watched, monkeypatch):
+def test_a_grader_that_is_switched_off_gets_no_further_calls(fake, grader, make, watched, monkeypatch):
     monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(6)
     work = watched(after_two(fake, lambda: Grader.objects.update(status="inactive")))
@@ -135,9 +142,7 @@ def test_a_grader_that_is_switched_off_is_called_no_more(fake, grader, make, wat
     assert statuses() == ["completed"] * len(fake.items) + ["pending"] * (6 - len(fake.items))
 
 
-def test_answers_to_calls_that_are_out_count_although_the_grader_is_switched_off(
-    fake, grader, make, watched, monkeypatch
-):
+def test_responses_to_open_calls_count_even_if_the_grader_is_switched_off(fake, grader, make, watched, monkeypatch):
     monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(1)
     Grader.objects.update(max_concurrency=2)  # room in the window, so that the drain looks while a call is out
@@ -151,7 +156,7 @@ def test_answers_to_calls_that_are_out_count_although_the_grader_is_switched_off
     assert statuses() == ["completed"]
 
 
-def test_new_limits_hold_for_the_calls_that_follow(fake, grader, make, watched, monkeypatch):
+def test_new_limits_apply_to_later_calls(fake, grader, make, watched, monkeypatch):
     monkeypatch.setattr(engine_drain, "REFRESH_S", 0.0)
     make(9)
     watched(after_two(fake, lambda: Grader.objects.update(max_batch_size=10)))

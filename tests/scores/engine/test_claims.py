@@ -53,7 +53,7 @@ def test_the_limit_takes_from_the_front(make):
     assert WorkflowRun.objects.filter(status="pending").count() == 1
 
 
-def test_a_claim_takes_what_is_there_and_does_not_wait_for_more(make):
+def test_a_claim_takes_the_due_runs_and_does_not_wait_for_more(make):
     make(3)
     assert len(claims.take(make.grader.pk, limit=512)) == 3
     assert claims.take(make.grader.pk, limit=512) == []
@@ -65,7 +65,7 @@ def test_only_pending_runs_are_claimed(make, status):
     assert claims.take(make.grader.pk, limit=10) == []
 
 
-def test_another_graders_runs_are_left_alone(make):
+def test_another_graders_runs_are_not_claimed(make):
     make(1)
     assert claims.take(GraderFactory().pk, limit=10) == []
 
@@ -80,7 +80,7 @@ def test_a_claim_holds_a_lease_of_fifteen_seconds_by_the_databases_clock(make):
     assert before <= run.started_at <= database_now()
 
 
-def test_a_claim_tells_what_a_drain_needs(make):
+def test_a_claim_has_everything_a_drain_needs(make):
     (run,) = make(1, failures=2, error_code="timeout", error_repeats=2, attempt=3, panel_size=2)
     (claimed,) = claims.take(make.grader.pk, limit=1)
     run.refresh_from_db()
@@ -100,7 +100,7 @@ def test_attempts_are_counted_and_the_first_start_stays(make):
     assert (first.attempt, second.attempt, run.attempt, run.started_at) == (1, 2, 2, started)
 
 
-def test_a_renewed_lease_is_whole_again(make):
+def test_a_renewed_lease_has_its_full_length(make):
     (run,) = make(1)
     claimed = claims.take(make.grader.pk, limit=1)
     WorkflowRun.objects.update(leased_until=database_now() + timedelta(seconds=1))
@@ -120,7 +120,7 @@ def test_only_the_own_attempt_is_renewed(make):
 
 
 @pytest.mark.parametrize("status", ["pending", "sleeping", "completed", "failed"])
-def test_a_run_that_moved_on_gets_no_lease_again(make, status):
+def test_a_run_with_another_status_gets_no_lease(make, status):
     (run,) = make(1)
     claimed = claims.take(make.grader.pk, limit=1)
     WorkflowRun.objects.update(status=status, leased_until=None)
@@ -130,14 +130,14 @@ def test_a_run_that_moved_on_gets_no_lease_again(make, status):
     assert (run.status, run.leased_until) == (status, None)
 
 
-def test_what_is_given_back_is_due_at_once(make):
+def test_a_returned_run_is_due_at_once(make):
     make(3)
     claims.give_back(claims.take(make.grader.pk, limit=3))
     assert set(WorkflowRun.objects.values_list("status", "leased_until", "failures")) == {("pending", None, 0)}
     assert len(claims.take(make.grader.pk, limit=3)) == 3
 
 
-def test_only_the_own_attempt_is_given_back(make):
+def test_only_the_own_attempt_is_returned(make):
     lost, kept = make(2)
     claimed = claims.take(make.grader.pk, limit=2)
     WorkflowRun.objects.filter(pk=lost.pk).update(attempt=F("attempt") + 1)
@@ -147,7 +147,7 @@ def test_only_the_own_attempt_is_given_back(make):
     assert (lost.status, kept.status) == ("running", "pending")
 
 
-def test_runs_of_different_attempts_are_renewed_and_given_back_together(make):
+def test_runs_of_different_attempts_are_renewed_and_returned_together(make):
     first, second = make(2)
     claims.give_back(claims.take(make.grader.pk, limit=1))
     claimed = claims.take(make.grader.pk, limit=2)
@@ -171,7 +171,7 @@ def test_a_claim_costs_the_same_queries_for_any_number(make, count, django_asser
 
 @pytest.mark.postgres
 @COMMITTED
-def test_claimers_at_the_same_moment_get_different_runs(make):
+def test_concurrent_claims_get_different_runs(make):
     make(120)
     parts = together(*[lambda: ids_of(claims.take(make.grader.pk, limit=30))] * 4)
     everything = [run_id for part in parts for run_id in part]
@@ -182,7 +182,7 @@ def test_claimers_at_the_same_moment_get_different_runs(make):
 
 @pytest.mark.postgres
 @COMMITTED
-def test_a_claimer_passes_by_rows_that_somebody_else_has_locked(make):
+def test_a_claim_skips_locked_rows(make):
     first, second = make(2)
     locked, done = threading.Event(), threading.Event()
 
@@ -208,7 +208,7 @@ def test_a_claimer_passes_by_rows_that_somebody_else_has_locked(make):
 
 @pytest.mark.postgres
 @COMMITTED
-def test_renewing_and_giving_back_do_not_wait_for_each_other_in_a_circle(make):
+def test_renewing_and_returning_never_deadlock(make):
     make(150)
     claimed = claims.take(make.grader.pk, limit=150)
     backwards = list(reversed(claimed))

@@ -47,7 +47,7 @@ def make(grader):
 
 @pytest.fixture
 def watched(grader):
-    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; true tells it of new work."""
+    """`watched(look)`: a drain in this thread that calls `look(drain)` at each step; a true result announces new work."""
 
     def run(look):
         work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: bool(look(work)))
@@ -81,7 +81,7 @@ def test_a_grader_is_drained_once_at_a_time_in_a_process(fake, grader, make, mes
 
 
 @COMMITTED
-def test_a_wake_up_during_a_drain_makes_it_look_once_more(fake, grader, make, messages):
+def test_a_wake_up_during_a_drain_makes_it_claim_again(fake, grader, make, messages):
     make()
     fake.gate.clear()
     running = aside(lambda: drains.drain(grader.pk))
@@ -94,7 +94,7 @@ def test_a_wake_up_during_a_drain_makes_it_look_once_more(fake, grader, make, me
 
 
 @COMMITTED
-def test_drains_of_two_graders_run_beside_each_other(fake, grader, make, messages):
+def test_drains_of_two_graders_run_concurrently(fake, grader, make, messages):
     make()
     fake.gate.clear()
     running = aside(lambda: drains.drain(grader.pk))
@@ -110,7 +110,7 @@ def test_drains_of_two_graders_run_beside_each_other(fake, grader, make, message
 
 
 @pytest.mark.parametrize("moment", [1, 2, 3, "idle"])
-def test_a_wake_up_at_any_moment_of_a_drain_is_heeded(make, watched, moment):
+def test_a_wake_up_at_any_moment_of_a_drain_is_handled(make, watched, moment):
     make()
     looks, woken = 0, False
 
@@ -130,19 +130,19 @@ def test_a_wake_up_at_any_moment_of_a_drain_is_heeded(make, watched, moment):
 
 
 @COMMITTED
-def test_a_wake_up_that_comes_as_the_drain_ends_is_sent_on(fake, grader, make, messages, monkeypatch):
+def test_a_wake_up_at_the_end_of_a_drain_is_forwarded(fake, grader, make, messages, monkeypatch):
     make()
 
-    def ends_as_it_is_asked(self):
+    def wake_up_before_the_end(self):
         drains.drain(grader.pk)  # from another thread, between this drain's last look and its end
 
-    monkeypatch.setattr(Drain, "_abandon", ends_as_it_is_asked)
+    monkeypatch.setattr(Drain, "_abandon", wake_up_before_the_end)
     drains.drain(grader.pk)
     assert messages.take() == [(wakeups.JOB, str(grader.pk))]
 
 
 @COMMITTED
-def test_a_drain_that_broke_off_leaves_the_grader_free_for_the_next(fake, grader, make, messages, monkeypatch):
+def test_a_failed_drain_leaves_the_grader_free_for_the_next(fake, grader, make, messages, monkeypatch):
     make()
     GraderSecret.objects.all().delete()
     with pytest.raises(Exception, match="no shared secret"):
@@ -161,7 +161,7 @@ def test_a_grader_that_may_not_be_called_is_not_called(fake, grader, make, messa
 
 @pytest.mark.redis
 @COMMITTED
-def test_the_mark_of_the_wake_up_is_gone_before_the_first_claim(grader, make, messages):
+def test_the_mark_of_the_wake_up_is_deleted_before_the_first_claim(grader, make, messages):
     make()
     seen = []
 

@@ -1,4 +1,4 @@
-"""A drain from its claim to its end: what is asked again, what waits, and what it gives back to the others."""
+"""A drain from its claim to its end: what is called again, what waits, and what it returns."""
 
 import time
 from datetime import timedelta
@@ -19,7 +19,7 @@ from scores.engine import sweep
 from scores.engine.drain import Drain, callable_grader
 from scores.models import Callback, Review, Reward, Score, WorkflowRun
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory, WebhookFactory, public
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.results import state
 
 
@@ -69,7 +69,7 @@ def share(grader, *, want=2):
 # --- leases ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_worker_was_lost_says_so_and_is_called_again(task, grader, fake, drain):
+def test_a_run_of_a_lost_worker_records_it_and_is_called_again(task, grader, fake, drain):
     (run,) = runs_of(task, 1)
     WorkflowRun.objects.update(status="running", attempt=1, leased_until=timezone.now() - timedelta(seconds=1))
     assert sweep.sweep(passes=1) == [grader.pk]
@@ -79,7 +79,7 @@ def test_a_run_whose_worker_was_lost_says_so_and_is_called_again(task, grader, f
     assert fake.items == [public("comp", run.completion)]
 
 
-def test_a_run_is_told_of_each_lost_worker(task, grader):
+def test_each_lost_worker_is_recorded_on_its_runs(task, grader):
     (run,) = runs_of(task, 1)
     for attempt in (1, 2):
         past = timezone.now() - timedelta(seconds=1)
@@ -91,9 +91,9 @@ def test_a_run_is_told_of_each_lost_worker(task, grader):
 # --- groups of results ----------------------------------------------------------------------------------------------
 
 
-def test_one_answer_with_scores_errors_and_refused_items_gives_each_its_own(task, grader, fake, drain):
-    said = {"0": 0.25, "1": "I cannot judge this.", "2": {"value": 2, "confidence": 1}, "3": 0.5}
-    fake.judge = lambda completion: said[completion["response"]]
+def test_each_item_of_a_response_gets_its_own_score_or_error(task, grader, fake, drain):
+    results = {"0": 0.25, "1": "I cannot judge this.", "2": {"value": 2, "confidence": 1}, "3": 0.5}
+    fake.judge = lambda completion: results[completion["response"]]
     runs = runs_of(task, 4)
     drain(grader)
     assert [state(run)[:2] for run in runs] == [
@@ -103,7 +103,7 @@ def test_one_answer_with_scores_errors_and_refused_items_gives_each_its_own(task
     assert [rewards[run.completion_id] for run in runs] == [0.25, None, None, 0.5]
 
 
-def test_calls_that_end_otherwise_are_saved_together(single, single_task, fake, drain):
+def test_calls_with_different_outcomes_are_saved_together(single, single_task, fake, drain):
     Grader.objects.update(supports_async=True)
     single.refresh_from_db()
     steps = [
@@ -115,8 +115,8 @@ def test_calls_that_end_otherwise_are_saved_together(single, single_task, fake, 
     fake.script = list(steps)
     runs_of(single_task, 4)
     drain(single)
-    found = WorkflowRun.objects.order_by("status").values_list("status", "waits_for")
-    assert list(found) == [("completed", ""), ("failed", ""), ("sleeping", ""), ("waiting", "callback")]
+    states = WorkflowRun.objects.order_by("status").values_list("status", "waits_for")
+    assert list(states) == [("completed", ""), ("failed", ""), ("sleeping", ""), ("waiting", "callback")]
     paused = WorkflowRun.objects.filter(status__in=["sleeping", "waiting"])
     assert all(wake_at is not None for wake_at in paused.values_list("wake_at", flat=True))
     assert not WorkflowRun.objects.exclude(leased_until=None).exists()
@@ -126,7 +126,7 @@ def test_calls_that_end_otherwise_are_saved_together(single, single_task, fake, 
 # --- callbacks and reviews ------------------------------------------------------------------------------------------
 
 
-def test_what_a_batch_grader_accepts_waits_and_its_callback_completes_it(task, grader, fake, drain):
+def test_an_accepted_batch_waits_until_its_callback_completes_it(task, grader, fake, drain):
     Grader.objects.update(supports_async=True)
     grader.refresh_from_db()
     fake.answers_later = True
@@ -135,21 +135,21 @@ def test_what_a_batch_grader_accepts_waits_and_its_callback_completes_it(task, g
     assert [state(run)[0] for run in runs] == ["waiting"] * 5
     callback = Callback.objects.get()
     assert all(run.waits_for == "callback" and run.wake_at == callback.expires_at for run in runs)
-    (asked,) = fake.accepted
-    assert told(call_back(asked, fake.judged(asked))) == (200, "recorded")
+    (request,) = fake.accepted
+    assert status_and_code(call_back(request, fake.judged(request))) == (200, "recorded")
     assert [state(run)[0] for run in runs] == ["completed"] * 5
     assert Score.objects.count() == Reward.objects.filter(value=0.75).count() == 5
     assert [steps_of(run) for run in runs] == [[("call", 1, "accepted"), ("callback", 1, "recorded")]] * 5
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_callback_before_the_202_was_read_is_not_undone_by_it(task, grader, fake, drain):
+def test_a_202_read_after_its_callback_undoes_nothing(task, grader, fake, drain):
     Grader.objects.update(supports_async=True)
     grader.refresh_from_db()
     fake.answers_later, replies = True, []
 
-    def answer_at_once(asked):
-        replies.append(told(call_back(asked, fake.judged(asked))))
+    def answer_at_once(request):
+        replies.append(status_and_code(call_back(request, fake.judged(request))))
         connection.close()
 
     fake.on_accept = answer_at_once
@@ -160,7 +160,7 @@ def test_a_callback_before_the_202_was_read_is_not_undone_by_it(task, grader, fa
     assert Score.objects.count() == 3
 
 
-def test_unsure_scores_of_an_answer_wait_for_a_person_and_the_others_do_not(task, grader, fake, drain):
+def test_only_unsure_scores_of_a_response_wait_for_a_person(task, grader, fake, drain):
     type(task).objects.update(review_below_confidence=0.5)
     fake.judge = lambda completion: {"value": 0.5, "confidence": int(completion["response"]) / 10}
     runs = runs_of(task, 10)
@@ -177,13 +177,13 @@ def test_unsure_scores_of_an_answer_wait_for_a_person_and_the_others_do_not(task
 # --- slots and tokens -----------------------------------------------------------------------------------------------
 
 
-def test_the_slots_of_a_drain_that_ended_are_free_at_once(single, single_task, drain):
+def test_the_slots_of_an_ended_drain_are_free_at_once(single, single_task, drain):
     runs_of(single_task, 5)
     drain(single)
     assert share(single) == 2
 
 
-def test_slots_come_back_from_a_drain_that_broke_off(single, single_task, drain, monkeypatch):
+def test_the_slots_of_a_failed_drain_are_free_again(single, single_task, drain, monkeypatch):
     def fails(*_):
         raise RuntimeError("a fault of ours")
 
@@ -195,9 +195,7 @@ def test_slots_come_back_from_a_drain_that_broke_off(single, single_task, drain,
 
 
 @pytest.mark.parametrize("end", ["stopped", "paused"])
-def test_a_drain_that_may_send_no_more_keeps_its_slots_until_its_calls_have_ended(
-    single, single_task, fake, watched, end
-):
+def test_a_drain_that_stops_sending_keeps_its_slots_until_its_calls_end(single, single_task, fake, watched, end):
     runs_of(single_task, 6)
     fake.gate.clear()
     shares = []
@@ -221,7 +219,7 @@ def test_a_drain_that_may_send_no_more_keeps_its_slots_until_its_calls_have_ende
     assert WorkflowRun.objects.filter(status=left).count() == 4
 
 
-def test_a_rate_limited_grader_is_given_back_what_was_not_used(fake, db, drain, monkeypatch):
+def test_unused_tokens_of_a_rate_limited_grader_are_returned(fake, db, drain, monkeypatch):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=6_000)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 3)
     taken, returned = [], []
@@ -243,7 +241,7 @@ def test_a_rate_limited_grader_is_given_back_what_was_not_used(fake, db, drain, 
     assert sum(taken) - sum(returned) == 3
 
 
-def test_what_a_hold_sends_to_sleep_gives_its_tokens_back(fake, db, drain, monkeypatch):
+def test_runs_put_to_sleep_by_a_hold_return_their_tokens(fake, db, drain, monkeypatch):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=1, rate_per_minute=6_000)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 4)
     fake.script = [lambda handler, path, body: (429, {"error": "slow"}, True, {"Retry-After": "40"})]
@@ -266,7 +264,7 @@ def test_what_a_hold_sends_to_sleep_gives_its_tokens_back(fake, db, drain, monke
     assert sum(taken) - sum(returned) == 1
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- events ----------------------------------------------------------------------------------------------------------
 
 
 def queries_of_a_drain(task, grader, drain):
@@ -281,7 +279,7 @@ def queries_of_a_drain(task, grader, drain):
 
 
 @pytest.mark.postgres
-def test_whoever_subscribed_is_told_of_each_score_without_one_query_more(task, grader, drain):
+def test_subscribers_get_an_event_of_each_score_without_another_query(task, grader, drain):
     silent = queries_of_a_drain(task, grader, drain)
     assert not Event.objects.exists()
     WebhookFactory(organization=task.organization, events=["score.completed"])
@@ -297,7 +295,7 @@ def test_whoever_subscribed_is_told_of_each_score_without_one_query_more(task, g
     [{"events": ["score.failed"]}, {"status": "disabled"}, {"deleted_at": timezone.now()}, {"organization": None}],
     ids=["to-another-kind", "disabled", "deleted", "from-another-organization"],
 )
-def test_nobody_else_is_told_of_a_score(task, grader, drain, listening):
+def test_only_subscribers_get_events_of_scores(task, grader, drain, listening):
     fields = {"events": ["score.completed"], "organization": task.organization} | listening
     if fields["organization"] is None:
         del fields["organization"]
@@ -308,7 +306,7 @@ def test_nobody_else_is_told_of_a_score(task, grader, drain, listening):
     assert not Event.objects.exists()
 
 
-def test_each_score_is_told_once_whatever_comes_again(task, grader, fake, drain):
+def test_each_score_has_one_event_even_if_it_is_saved_again(task, grader, fake, drain):
     WebhookFactory(organization=task.organization, events=["score.completed"])
     (run,) = runs_of(task, 1)
     drain(grader)

@@ -26,7 +26,7 @@ def away(*args, **more):
     raise OperationalError("the database is away")
 
 
-def test_a_drain_that_breaks_off_leaves_neither_calls_nor_slots_to_the_next(db, fake, drain, monkeypatch):
+def test_a_failed_drain_leaves_neither_calls_nor_slots_to_the_next(db, fake, drain, monkeypatch):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=2)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 8)
     with monkeypatch.context() as broken:
@@ -42,12 +42,12 @@ def test_a_drain_that_breaks_off_leaves_neither_calls_nor_slots_to_the_next(db, 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_other(monkeypatch):
+def test_saving_sure_and_doubtful_verdicts_beside_a_rival_never_deadlocks(monkeypatch):
     task = TaskFactory(review_below_confidence=0.5)
     grader = task.version.members.get().grader
-    held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda one: one.run_id)
+    held = sorted((claim(run) for run in runs_of(task, 2)), key=lambda claimed: claimed.run_id)
     until = database_now() + timedelta(days=1)
-    accepted = CallResults(accepted=[PostponedRun(one, WaitKind.CALLBACK, until, "accepted") for one in held])
+    accepted = CallResults(accepted=[PostponedRun(claimed, WaitKind.CALLBACK, until, "accepted") for claimed in held])
     rivals = []
 
     def open_after_a_rival_came(*args):
@@ -65,7 +65,7 @@ def test_a_group_of_sure_and_doubtful_verdicts_and_a_rival_do_not_wait_for_each_
     assert set(WorkflowRun.objects.values_list("status", "waits_for")) == {("completed", ""), ("waiting", "review")}
 
 
-def test_a_run_that_went_to_a_reviewer_meanwhile_is_not_ended_by_the_sweep(db, monkeypatch):
+def test_the_sweep_does_not_end_a_run_that_went_to_a_reviewer(db, monkeypatch):
     task = TaskFactory(review_below_confidence=0.5)
     grader = task.version.members.get().grader
     held = claim(runs_of(task, 1)[0])
@@ -83,7 +83,7 @@ def test_a_run_that_went_to_a_reviewer_meanwhile_is_not_ended_by_the_sweep(db, m
     assert Review.objects.get().status == "open"
 
 
-def test_of_two_verdicts_on_one_run_in_a_group_the_first_counts(db):
+def test_the_first_of_two_verdicts_on_one_run_counts(db):
     task = TaskFactory()
     grader = task.version.members.get().grader
     run = runs_of(task, 1)[0]
@@ -93,7 +93,7 @@ def test_of_two_verdicts_on_one_run_in_a_group_the_first_counts(db):
     assert (state(run)[0], Score.objects.get().value) == ("completed", 0.25)
 
 
-def test_the_token_of_a_run_that_is_too_late_to_be_called_is_given_back(db, fake, drain):
+def test_the_token_of_a_run_past_its_deadline_is_returned(db, fake, drain):
     """A new bucket of six a minute holds one token; the next comes after ten seconds, for which runs would sleep."""
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, rate_per_minute=6)
     task = TaskFactory(organization=grader.organization, graders=[grader])

@@ -9,7 +9,7 @@ from tasks.states import Priority
 from tests.factories import CompletionFactory, GraderFactory, RunFactory, TaskFactory
 
 
-def test_pending_runs_are_counted_and_the_oldest_of_any_priority_tells_since_when(db):
+def test_pending_runs_are_counted_with_the_age_of_the_oldest_of_any_priority(db):
     grader = GraderFactory()
     completion = CompletionFactory(task=TaskFactory(organization=grader.organization, graders=[grader]))
     old, now = timezone.now() - timedelta(hours=1), timezone.now()
@@ -25,5 +25,5 @@ def test_all_graders_take_three_queries_at_most(db, django_assert_max_num_querie
         completion = CompletionFactory(task=TaskFactory(organization=grader.organization, graders=[grader]))
         RunFactory(completion=completion)
     with django_assert_max_num_queries(3):
-        found = queued_runs.of([grader.pk for grader in graders])
-    assert [found[grader.pk].waiting for grader in graders] == [1, 1, 0]
+        queued = queued_runs.of([grader.pk for grader in graders])
+    assert [queued[grader.pk].waiting for grader in graders] == [1, 1, 0]

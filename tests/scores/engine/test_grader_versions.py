@@ -59,7 +59,7 @@ def test_a_run_with_a_version_is_judged_by_that_one(hosted, drain):
     assert (now.score.value, now.score.grader_version_id) == (0.0, hosted.version_id)
 
 
-def test_runs_whose_version_is_gone_fail_and_the_others_are_judged(hosted, drain):
+def test_runs_with_a_deleted_version_fail_and_the_others_are_judged(hosted, drain):
     gone = GraderVersion.objects.create(grader=hosted, label="9")
     of_another = GraderVersion.objects.create(grader=GraderFactory(), label="9")
     first, good, second, third = runs_of(hosted, gone.pk, None, ids.new(), of_another.pk)
@@ -71,7 +71,7 @@ def test_runs_whose_version_is_gone_fail_and_the_others_are_judged(hosted, drain
     assert state(good) == ("completed", "")
 
 
-def test_a_version_that_is_gone_is_no_error_in_the_grader_s_figures(hosted, drain):
+def test_a_deleted_version_does_not_count_as_an_error_of_the_grader(hosted, drain):
     runs_of(hosted, ids.new())
     drain(hosted)
     assert not any(tally.errors for tally in Tally.objects.filter(grader_id=hosted.pk))

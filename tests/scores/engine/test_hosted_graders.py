@@ -1,4 +1,4 @@
-"""Hosted graders: the drain judges in child processes, and an item that misbehaves fails alone."""
+"""Hosted graders: the drain judges in child processes, and a failing item affects no other."""
 
 import os
 import threading
@@ -76,7 +76,7 @@ def test_a_rule_judges_by_regular_expression(rule, hosted, submit, drain):
     assert [outcome(run) for run in runs] == [1.0, 0.0, 0.0]
 
 
-def test_what_the_task_does_not_request_is_left_out(rule, hosted, submit, drain):
+def test_members_that_the_task_does_not_request_are_left_out(rule, hosted, submit, drain):
     rule("by_length", most=3)
     (run,) = submit("abc")
     run.task.include_dimensions = run.task.include_explanation = False
@@ -102,7 +102,7 @@ def test_what_the_task_does_not_request_is_left_out(rule, hosted, submit, drain)
         ("surrogate", "judge_failed"),
     ],
 )
-def test_an_item_that_misbehaves_fails_alone(rule, hosted, submit, drain, response, code):
+def test_a_misbehaving_item_fails_without_the_others(rule, hosted, submit, drain, response, code):
     rule("misbehaves")
     runs = submit("good", response, "good", "good")
     drain(hosted)
@@ -141,7 +141,7 @@ def test_a_child_that_died_while_it_was_idle_is_replaced(rule, hosted, submit, d
     assert later.score.reasoning != run.score.reasoning
 
 
-def test_items_are_judged_outside_this_process_and_children_are_used_again(rule, hosted, submit, drain):
+def test_items_are_judged_in_reused_child_processes(rule, hosted, submit, drain):
     rule("process")
     runs = submit(*"abcdef")
     drain(hosted)

@@ -35,12 +35,12 @@ def faces(db, drain):
     ids=["nothing", "status line", "headers", "body"],
 )  # fmt: skip
 @pytest.mark.parametrize("batch", [1, 10])
-def test_a_slow_answer_is_given_up_at_the_deadline(faces, behave, batch):
+def test_a_slow_response_is_abandoned_at_the_deadline(faces, behave, batch):
     assert faces(behave, batch=batch) == retried("timeout")
     assert faces.seconds < TIMEOUT_MS / 1000 + SLACK_S
 
 
-def test_slow_answers_to_many_calls_are_waited_for_together(faces):
+def test_slow_responses_to_many_calls_are_awaited_together(faces):
     assert faces(lambda connection, request: connection.silence(), runs=10) == retried("timeout") * 10
     assert faces.seconds < TIMEOUT_MS / 1000 + SLACK_S
 
@@ -168,13 +168,13 @@ def test_a_redirect_is_not_followed(faces, status, target):
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 520, 599])
 @pytest.mark.parametrize("with_signature", [True, False])
-def test_a_5xx_is_tried_again_signed_or_not(faces, status, with_signature):
+def test_a_signed_or_unsigned_5xx_is_retried(faces, status, with_signature):
     make = signed if with_signature else unsigned
     assert faces(make(b"<html>", status=f"{status} Oops")) == retried("grader_unavailable")
 
 
 @pytest.mark.parametrize("status", ["999 Odd", "000 None", "099 Low", "600 High", "20 Short", "2000 Long", "abc Text"])
-def test_a_status_that_http_does_not_know_is_no_answer(faces, status):
+def test_an_invalid_http_status_is_refused(faces, status):
     assert faces(signed(result, status=status)) == retried("malformed_answer")
 
 
@@ -188,7 +188,7 @@ def test_a_204_is_refused(faces):
     assert faces(behave) == failed("unexpected_status")
 
 
-def test_a_web_page_with_status_200_is_taken_for_a_proxys(faces):
+def test_an_unsigned_web_page_with_status_200_is_retried(faces):
     page = unsigned(b"<html>Welcome</html>", headers=[("Content-Type", "text/html")])
     assert faces(page) == retried("missing_header")
 

@@ -23,8 +23,8 @@ def with_headers(change):
 
     def behave(connection, request):
         body = result(request)
-        (_, at), (_, mark) = signature(request, body)
-        connection.answer(body, headers=change(at, mark, request))
+        (_, stamp), (_, mark) = signature(request, body)
+        connection.answer(body, headers=change(stamp, mark, request))
 
     return behave
 
@@ -35,25 +35,28 @@ AT, MARK = "X-Autotune-Response-Timestamp", "X-Autotune-Response-Signature"
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        (lambda at, mark, request: [], "missing_header"),
-        (lambda at, mark, request: [(AT, at)], "missing_header"),
-        (lambda at, mark, request: [(MARK, mark)], "missing_header"),
-        (lambda at, mark, request: [(AT, at), (MARK, mark), (MARK, mark)], "malformed_header"),
-        (lambda at, mark, request: [(AT, at), (AT, at), (MARK, mark)], "malformed_header"),
-        (lambda at, mark, request: [(AT, at), (MARK, mark[:-2])], "malformed_header"),
-        (lambda at, mark, request: [(AT, at), (MARK, "0" * 64)], "bad_signature"),
-        (lambda at, mark, request: [(AT, at + "0"), (MARK, mark)], "bad_signature"),
-        (lambda at, mark, request: [(AT, "0" + at), (MARK, mark)], "malformed_header"),
-        (lambda at, mark, request: [(AT, at + ".5"), (MARK, mark)], "malformed_header"),
-        (lambda at, mark, request: [("X-Autotune-Timestamp", at), ("X-Autotune-Signature", mark)], "missing_header"),
+        (lambda stamp, mark, request: [], "missing_header"),
+        (lambda stamp, mark, request: [(AT, stamp)], "missing_header"),
+        (lambda stamp, mark, request: [(MARK, mark)], "missing_header"),
+        (lambda stamp, mark, request: [(AT, stamp), (MARK, mark), (MARK, mark)], "malformed_header"),
+        (lambda stamp, mark, request: [(AT, stamp), (AT, stamp), (MARK, mark)], "malformed_header"),
+        (lambda stamp, mark, request: [(AT, stamp), (MARK, mark[:-2])], "malformed_header"),
+        (lambda stamp, mark, request: [(AT, stamp), (MARK, "0" * 64)], "bad_signature"),
+        (lambda stamp, mark, request: [(AT, stamp + "0"), (MARK, mark)], "bad_signature"),
+        (lambda stamp, mark, request: [(AT, "0" + stamp), (MARK, mark)], "malformed_header"),
+        (lambda stamp, mark, request: [(AT, stamp + ".5"), (MARK, mark)], "malformed_header"),
+        (
+            lambda stamp, mark, request: [("X-Autotune-Timestamp", stamp), ("X-Autotune-Signature", mark)],
+            "missing_header",
+        ),
     ],
 )
 def test_an_answer_without_a_valid_signature_is_never_recorded(faces, change, code):
     assert faces(with_headers(change)) == retried(code)
 
 
-def test_a_signature_in_upper_case_is_the_same_octets(faces):
-    assert faces(with_headers(lambda at, mark, request: [(AT, at), (MARK, mark.upper())])) == COMPLETED
+def test_a_signature_in_upper_case_is_accepted(faces):
+    assert faces(with_headers(lambda stamp, mark, request: [(AT, stamp), (MARK, mark.upper())])) == COMPLETED
 
 
 def test_a_signature_with_another_secret_is_refused(faces):
@@ -67,7 +70,7 @@ def test_a_body_that_was_changed_after_signing_is_refused(faces):
     assert faces(behave) == retried("bad_signature")
 
 
-def test_answers_that_were_swapped_are_recorded_for_neither(faces):
+def test_swapped_responses_are_recorded_for_neither(faces):
     waiting = []
 
     def behave(connection, request):
@@ -75,17 +78,17 @@ def test_answers_that_were_swapped_are_recorded_for_neither(faces):
         end = time.monotonic() + TIMEOUT_MS / 2000
         while len(waiting) < 2 and time.monotonic() < end:
             time.sleep(0.005)
-        other = next(one for one in waiting if one is not request)
+        other = next(waiting_request for waiting_request in waiting if waiting_request is not request)
         body = result(other)
         connection.answer(body, headers=signature(other, body))
 
     assert faces(behave, runs=2) == retried("bad_signature") * 2
 
 
-def test_an_answer_of_yesterday_is_refused(faces):
+def test_a_response_from_yesterday_is_refused(faces):
     def behave(connection, request):
         body = json.dumps({"requestId": "yesterday", "score": {"value": 1, "confidence": 1}}).encode()
-        connection.answer(body, headers=signature(request, body, at=-86_400, request_id="yesterday"))
+        connection.answer(body, headers=signature(request, body, offset_s=-86_400, request_id="yesterday"))
 
     assert faces(behave) == retried("bad_signature")
 
@@ -95,7 +98,7 @@ def test_a_body_about_another_request_is_refused_although_its_signature_is_good(
     assert faces(signed(body)) == retried("wrong_request_id")
 
 
-def test_a_request_that_is_sent_back_is_no_answer(faces):
+def test_an_echoed_request_is_refused(faces):
     def behave(connection, request):
         headers = [(AT, request.headers["x-autotune-timestamp"]), (MARK, request.headers["x-autotune-signature"])]
         connection.answer(request.body, headers=headers)
@@ -105,16 +108,16 @@ def test_a_request_that_is_sent_back_is_no_answer(faces):
 
 @pytest.mark.parametrize("seconds", [-310, 310])
 def test_a_clock_that_is_off_by_more_than_five_minutes_is_refused_and_named(faces, seconds):
-    assert faces(signed(result, at=seconds)) == retried("stale_timestamp")
+    assert faces(signed(result, offset_s=seconds)) == retried("stale_timestamp")
     assert "clock" in WorkflowRun.objects.get().error_message
 
 
 @pytest.mark.parametrize("seconds", [-290, 290])
-def test_a_clock_that_is_off_by_less_is_good(faces, seconds):
-    assert faces(signed(result, at=seconds)) == COMPLETED
+def test_a_clock_that_is_off_by_less_is_accepted(faces, seconds):
+    assert faces(signed(result, offset_s=seconds)) == COMPLETED
 
 
-def test_a_bad_signature_is_tried_once_more_and_then_fails(faces):
+def test_a_bad_signature_is_retried_once_and_then_fails(faces):
     assert faces(unsigned()) == retried("missing_header")
     with raw_server(unsigned()) as server:
         run = faces.again(server.url)

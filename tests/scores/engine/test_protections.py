@@ -1,4 +1,4 @@
-"""How a drain heeds its grader's limits: what may not be asked now sleeps, costs nothing, and fails nothing."""
+"""How a drain respects its grader's limits: runs that may not be called now sleep without failures."""
 
 from datetime import timedelta
 
@@ -39,7 +39,7 @@ def pass_time(*, seconds):
     Grader.objects.exclude(held_until=None).update(held_until=F("held_until") - moved)
 
 
-def test_retry_after_holds_the_grader_and_all_that_is_due_for_it(single, single_task, fake, drain):
+def test_retry_after_holds_the_grader_and_its_due_runs(single, single_task, fake, drain):
     runs_of(single_task, 5)
     fake.script = [lambda handler, path, body: (429, {"error": "slow"}, True, {"Retry-After": "40"})]
     drain(single)
@@ -50,8 +50,8 @@ def test_retry_after_holds_the_grader_and_all_that_is_due_for_it(single, single_
     assert statuses() == ["sleeping"] * 5
     assert sorted(WorkflowRun.objects.values_list("failures", flat=True)) == [0, 0, 0, 0, 1]
     assert all(
-        30 < (at - database_now()) / timedelta(seconds=1) <= 40
-        for at in WorkflowRun.objects.values_list("wake_at", flat=True)
+        30 < (wake_at - database_now()) / timedelta(seconds=1) <= 40
+        for wake_at in WorkflowRun.objects.values_list("wake_at", flat=True)
     )
 
 
@@ -69,7 +69,7 @@ def test_a_held_grader_is_not_called_until_its_time_has_come(single, single_task
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_wake_up_for_a_held_grader_lets_its_work_sleep(single, single_task, fake):
+def test_a_wake_up_for_a_held_grader_puts_its_runs_to_sleep(single, single_task, fake):
     runs_of(single_task, 2)
     pauses.pause(single.pk, database_now() + timedelta(seconds=60), pauses.CIRCUIT_OPEN)
     drains.drain(single.pk)
@@ -78,7 +78,7 @@ def test_a_wake_up_for_a_held_grader_lets_its_work_sleep(single, single_task, fa
     assert (step["s"], step["o"]) == ("hold", "circuit_open")
 
 
-def test_five_failures_in_a_row_open_the_circuit_and_the_rest_sleeps_unharmed(single, single_task, fake, drain):
+def test_five_failures_in_a_row_open_the_circuit_and_the_other_runs_sleep(single, single_task, fake, drain):
     runs_of(single_task, 12)
     fake.script = refuse(503, signed=False, times=50)
     drain(single)
@@ -107,7 +107,7 @@ def test_after_its_wait_a_circuit_is_probed_and_closes_after_three_good_answers(
     assert max(len(body.get("completions", [1])) for _, body in fake.calls) == 1
 
 
-def test_what_a_grader_says_itself_opens_no_circuit(single, single_task, fake, drain):
+def test_errors_that_a_grader_reports_open_no_circuit(single, single_task, fake, drain):
     runs_of(single_task, 12)
     fake.judge = lambda completion: "I cannot judge this."
     drain(single)
@@ -116,17 +116,17 @@ def test_what_a_grader_says_itself_opens_no_circuit(single, single_task, fake, d
     assert (single.status, single.held_until) == ("active", None)
 
 
-def test_no_more_completions_are_asked_for_than_the_rate_allows(fake, db, drain):
+def test_the_rate_limits_the_completions_sent(fake, db, drain):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=60)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 30)
     drain(grader, seconds=0.5)
-    asked = len(fake.items)
-    assert 0 < asked <= 12  # a second's worth at the start, and what half a second brings
-    assert Score.objects.count() == asked
+    count = len(fake.items)
+    assert 0 < count <= 12  # a second's worth at the start, and what half a second brings
+    assert Score.objects.count() == count
     assert WorkflowRun.objects.filter(failures__gt=0).count() == 0
 
 
-def test_a_wait_of_more_than_a_second_for_tokens_lets_what_is_due_sleep(fake, db, drain):
+def test_due_runs_sleep_if_tokens_take_more_than_a_second(fake, db, drain):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, rate_per_minute=6)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 4)
     drain(grader)
@@ -154,7 +154,7 @@ def test_a_batch_that_is_too_large_makes_all_later_ones_smaller(task, grader, fa
     assert max(sizes[1:]) == 5
 
 
-def test_the_head_of_what_is_due_sleeps_and_the_rest_stays_behind_it(single, single_task):
+def test_the_first_due_runs_sleep_and_the_rest_stay_pending(single, single_task):
     first, *_, last = runs_of(single_task, 4)
     until = database_now() + timedelta(seconds=30)
     assert claims.rest(single.pk, until, pauses.RATE_LIMITED, limit=2) == 2
@@ -163,7 +163,7 @@ def test_the_head_of_what_is_due_sleeps_and_the_rest_stays_behind_it(single, sin
     assert (first.status, first.wake_at, last.status) == ("sleeping", until, "pending")
 
 
-def test_what_sleeps_for_a_grader_wakes_when_its_hold_is_ended_before_its_time(single, single_task, fake, drain):
+def test_runs_wake_when_the_hold_of_their_grader_ends_early(single, single_task, fake, drain):
     runs_of(single_task, 3)
     pauses.pause(single.pk, database_now() + timedelta(minutes=6), pauses.UNHEALTHY)
     drain(single)
@@ -173,7 +173,7 @@ def test_what_sleeps_for_a_grader_wakes_when_its_hold_is_ended_before_its_time(s
     assert statuses() == ["pending"] * 3
 
 
-def test_a_hold_after_a_hold_takes_its_place_in_the_timeline(single, single_task, fake, drain):
+def test_a_second_hold_replaces_the_first_in_the_timeline(single, single_task, fake, drain):
     (run,) = runs_of(single_task, 1)
     for minutes in (1, 2, 3):
         claims.rest(single.pk, database_now() + timedelta(minutes=minutes), pauses.RATE_LIMITED)

@@ -71,7 +71,7 @@ def test_a_score_of_another_purpose_is_kept_and_changes_nothing(bench, purpose):
 
 
 @pytest.mark.parametrize("purpose", BACKGROUND_NAMES)
-def test_a_failure_of_another_purpose_makes_no_reward(bench, purpose):
+def test_a_failure_of_another_purpose_creates_no_reward(bench, purpose):
     bench.save(bad=[missed(claim(bench.run(**background(purpose))))])
     assert (Reward.objects.count(), WorkflowRun.objects.get().status) == (0, "failed")
 

@@ -1,4 +1,4 @@
-"""Saving what a grader said: the same rows on either engine, in few queries."""
+"""Saving a grader's results: the same rows on either engine, in few queries."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -50,7 +50,7 @@ def test_a_success_is_a_completed_run_a_score_and_a_reward(bench):
     assert before < reward.scored_at < datetime.now(UTC) + timedelta(seconds=1)
 
 
-def test_what_the_grader_did_not_say_is_null(bench):
+def test_omitted_members_are_null(bench):
     bench.save([bench.judged(claim(bench.run()))])
     assert Score.objects.values_list("reasoning", "dimensions").get() == (None, None)
 
@@ -72,7 +72,7 @@ def test_the_last_failure_is_a_failed_run_and_a_reward_without_a_value(bench):
     assert (reward.error_code, reward.aggregation) == ("grader_unavailable", "mean")
 
 
-def test_a_failure_before_the_last_lets_the_run_sleep(bench):
+def test_a_failure_before_the_last_attempt_puts_the_run_to_sleep(bench):
     run = bench.run()
     bench.save(bad=[missed(claim(run), wake_at=LATER, repeats=2)])
     assert state(run) == ("sleeping", "timeout", 1, 1)
@@ -80,7 +80,7 @@ def test_a_failure_before_the_last_lets_the_run_sleep(bench):
     assert Reward.objects.count() == 0
 
 
-def test_what_was_never_called_for_counts_no_failed_attempt(bench):
+def test_a_run_that_was_never_called_counts_no_failed_attempt(bench):
     run = bench.run()
     bench.save(bad=[missed(claim(run), "deadline_exceeded", repeats=0, called=False)])
     assert state(run) == ("failed", "deadline_exceeded", 1, 0)
@@ -108,18 +108,18 @@ def test_the_reward_of_a_sole_grader_follows_the_aggregation(db, aggregation, va
     assert Score.objects.get().value == 0.75
 
 
-def test_a_shadow_score_is_kept_and_makes_no_reward(bench):
+def test_a_shadow_score_is_stored_and_creates_no_reward(bench):
     run = bench.run(panel_size=0)
     bench.save([bench.judged(claim(run))])
     assert (Score.objects.get().purpose, Reward.objects.count()) == ("shadow", 0)
 
 
-def test_a_failed_shadow_makes_no_reward(bench):
+def test_a_failed_shadow_run_creates_no_reward(bench):
     bench.save(bad=[missed(claim(bench.run(panel_size=0)))])
     assert (WorkflowRun.objects.get().status, Reward.objects.count()) == ("failed", 0)
 
 
-def test_reasoning_lies_encrypted_under_its_own_row(bench):
+def test_reasoning_is_encrypted_for_its_own_row(bench):
     bench.save([bench.judged(claim(bench.run()), reasoning="a secret thought " * n) for n in (1, 2)])
     texts = {score.reasoning for score in Score.objects.all()}
     assert texts == {"a secret thought ", "a secret thought " * 2}

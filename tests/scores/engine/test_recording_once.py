@@ -47,7 +47,7 @@ def test_the_first_answer_stays_when_a_later_one_differs(bench):
 
 
 @pytest.mark.parametrize("status", ["pending", "running", "sleeping"])
-def test_a_late_success_counts_once_whatever_became_of_the_lease(bench, status):
+def test_a_late_success_counts_once_in_any_lease_state(bench, status):
     run = bench.run()
     late = claim(run)
     WorkflowRun.objects.update(status=status, attempt=2, leased_until=None, wake_at=LATER)
@@ -77,7 +77,7 @@ def test_a_failure_moves_only_a_run_that_is_still_leased(bench, status, wake_at)
     assert state(run) == (status, "", 1, 0)
 
 
-def test_a_run_that_was_closed_meanwhile_gets_no_score(bench):
+def test_a_closed_run_gets_no_score(bench):
     run = bench.run()
     held = claim(run)
     transitions.advance(run, RunStatus.FAILED, error_code="cancelled")
@@ -93,11 +93,11 @@ def test_a_run_that_waits_for_a_person_is_not_completed_by_an_answer(bench):
     assert (state(run)[0], Score.objects.count(), Reward.objects.count()) == ("waiting", 0, 0)
 
 
-def test_the_others_of_a_group_are_saved_although_one_was_closed(bench):
+def test_a_closed_run_does_not_prevent_saving_the_rest_of_a_group(bench):
     runs = [bench.run() for _ in range(3)]
     held = [claim(run) for run in runs]
     WorkflowRun.objects.filter(pk=runs[1].pk).update(status="failed", error_code="cancelled")
-    bench.save([bench.judged(one) for one in held])
+    bench.save([bench.judged(claimed) for claimed in held])
     assert [state(run)[0] for run in runs] == ["completed", "failed", "completed"]
     assert set(Score.objects.values_list("run_id", flat=True)) == {runs[0].pk, runs[2].pk}
 
@@ -108,7 +108,7 @@ def test_the_database_itself_refuses_a_second_score_of_a_run(bench):
         ScoreFactory(run=score.run, reward=False)
 
 
-def test_a_run_that_nobody_holds_may_be_failed_without_a_lease(bench):
+def test_a_run_without_a_lease_may_be_failed(bench):
     asleep, done = bench.run(status="sleeping", wake_at=LATER), ScoreFactory().run
     saved = [
         recording.SavedRun(run.pk, run.completion_id, run.task_id, run.organization_id, 1) for run in (asleep, done)
@@ -122,7 +122,7 @@ def test_a_thousand_results_take_few_queries(bench, vendor, django_assert_max_nu
     runs = [bench.run() for _ in range(1_000)]
     held = claims.take(bench.grader.pk, limit=1_000)
     with django_assert_max_num_queries(10 if vendor == "postgresql" else 50):  # SQLite inserts in parts
-        bench.save([bench.judged(one, reasoning="r", dimensions=(Dimension("d", 1, 1),)) for one in held])
+        bench.save([bench.judged(claimed, reasoning="r", dimensions=(Dimension("d", 1, 1),)) for claimed in held])
     assert Score.objects.count() == Reward.objects.count() == len(runs)
 
 
@@ -132,7 +132,7 @@ def test_a_thousand_failures_take_few_queries(bench, django_assert_max_num_queri
         bench.run()
     held = claims.take(bench.grader.pk, limit=1_000)
     with django_assert_max_num_queries(17):
-        bench.save(bad=[missed(one, wake_at=LATER if n % 2 else None) for n, one in enumerate(held)])
+        bench.save(bad=[missed(claimed, wake_at=LATER if n % 2 else None) for n, claimed in enumerate(held)])
     assert set(WorkflowRun.objects.values_list("status").annotate(Count("pk"))) == {("failed", 500), ("sleeping", 500)}
 
 
@@ -146,7 +146,7 @@ def test_savers_of_overlapping_groups_leave_one_score_each(bench):
     parts = [held[:80], list(reversed(held[40:])), held[20:100]]
     together(
         *(
-            lambda n=number, part=part: bench.save([bench.judged(one, n / 10) for one in part])
+            lambda n=number, part=part: bench.save([bench.judged(claimed, n / 10) for claimed in part])
             for number, part in enumerate(parts)
         )
     )
@@ -159,7 +159,7 @@ def test_savers_of_overlapping_groups_leave_one_score_each(bench):
 
 @pytest.mark.postgres
 @COMMITTED
-def test_of_a_success_and_a_cancel_at_the_same_moment_one_wins(bench):
+def test_of_a_concurrent_success_and_cancel_one_wins(bench):
     for _ in range(10):
         run = bench.run()
         held = claim(run)

@@ -1,4 +1,4 @@
-"""What follows a failed attempt: waits that double with full jitter, limits, what the grader asked for, the deadline."""
+"""What follows a failed attempt: waits that double with full jitter, limits, Retry-After, the deadline."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ def test_the_ceiling_of_the_wait_doubles_up_to_the_tasks_limit(longest):
     assert waits == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
 
 
-def test_a_long_row_of_failures_does_not_overflow(longest):
+def test_a_long_series_of_failures_does_not_overflow(longest):
     policy = RetrySettings(max_attempts=10_000, backoff_ms=60_000, max_backoff_ms=3_600_000)
     assert wait_ms(after(AWAY, failures=9_000, policy=policy)) == 3_600_000
 
@@ -62,7 +62,7 @@ def test_no_wait_is_longer_than_the_task_allows(failures, backoff_ms, max_backof
 
 
 @pytest.mark.parametrize("seconds", [1.0, 17.0, 300.0])
-def test_what_the_grader_asked_for_replaces_the_wait(seconds):
+def test_retry_after_replaces_the_wait(seconds):
     busy = Failure("rate_limited", "Slow down.", retryable=True, retry_after_s=seconds)
     assert after(busy, failures=3).wake_at == NOW + timedelta(seconds=seconds)
 
@@ -93,12 +93,12 @@ def test_the_limit_of_a_code_counts_attempts_in_a_row():
     assert after(signature, failures=2, last_code=AWAY.code, repeats=1).wake_at is not None
 
 
-def test_a_wait_beyond_the_deadline_ends_the_run_with_the_last_reason_in_its_sentence(longest):
+def test_a_wait_past_the_deadline_ends_the_run_with_the_last_reason(longest):
     decision = after(AWAY, deadline=NOW + timedelta(milliseconds=500))
     assert (decision.wake_at, decision.code) == (None, "deadline_exceeded")
     assert AWAY.message in decision.message
     assert after(AWAY, deadline=NOW + timedelta(milliseconds=501)).wake_at == NOW + timedelta(milliseconds=500)
 
 
-def test_a_run_that_was_never_called_for_counts_no_failed_attempt():
+def test_a_run_that_was_never_called_counts_no_failed_attempt():
     assert (retries.OVERDUE.code, retries.OVERDUE.wake_at, retries.OVERDUE.repeats) == ("deadline_exceeded", None, 0)

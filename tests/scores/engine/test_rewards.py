@@ -48,7 +48,7 @@ def test_a_sole_score_is_the_reward_to_the_last_bit(aggregation):
     assert aggregate(scored((0.1, 0.3, 0.7)), aggregation) == 0.1
 
 
-def test_confidence_that_is_nought_throughout_leaves_the_mean():
+def test_zero_confidence_throughout_leaves_the_mean():
     assert aggregate(scored((0.2, 0, 1.0), (0.8, 0, 0.5)), "confidence_weighted") == pytest.approx(0.6 / 1.5)
 
 
@@ -56,17 +56,17 @@ def test_a_score_without_confidence_does_not_count_beside_others():
     assert aggregate(scored((0.2, 0, 1), (0.8, 0.1, 1)), "confidence_weighted") == 0.8
 
 
-def test_a_weight_of_nought_does_not_count():
+def test_a_weight_of_zero_does_not_count():
     light = scored((1.0, 0.5, 0.0), (0.25, 0.5, 1.0))
     assert {aggregation: aggregate(light, aggregation) for aggregation in WEIGHTED} == dict.fromkeys(WEIGHTED, 0.25)
 
 
-def test_min_and_max_look_at_every_score_whatever_its_weight():
+def test_min_and_max_ignore_weights():
     light = scored((1.0, 0.5, 0.0), (0.25, 0.5, 1.0))
     assert (aggregate(light, "min"), aggregate(light, "max")) == (0.25, 1.0)
 
 
-def test_weights_that_are_all_nought_count_alike():
+def test_weights_that_are_all_zero_count_equally():
     assert {name: aggregate(scored((0.2, 1, 0), (0.6, 1, 0)), name) for name in WEIGHTED} == {
         name: pytest.approx(0.4) for name in WEIGHTED
     }
@@ -91,7 +91,7 @@ def test_the_weighted_median(triples, median):
 @pytest.mark.parametrize(
     ("values", "value"), [((1.0, 1.0), 1.0), ((1.0, 0.999), 0.0), ((0.0, 0.0), 0.0), ((1.0,), 1.0), ((0.5,), 0.0)]
 )
-def test_all_or_nothing_wants_a_full_score_of_everyone(values, value):
+def test_all_or_nothing_requires_a_full_score_from_every_grader(values, value):
     assert aggregate([WeightedScore(each, 0.5) for each in values], "all_or_nothing") == value
 
 
@@ -114,14 +114,14 @@ def test_the_confidence_is_the_smallest_of_those_used(aggregation):
 
 
 @pytest.mark.parametrize("aggregation", [name for name in ALL if name != "all_or_nothing"])
-def test_the_others_use_what_came_and_say_so(aggregation):
+def test_other_aggregations_use_the_available_scores_and_count_the_missing(aggregation):
     result = reward(THREE[:2], failed=1, aggregation=aggregation)
     assert result.value == aggregate(THREE[:2], aggregation)
     assert (result.confidence, result.used, result.failed, result.error_code) == (0.5, 2, 1, "")
 
 
 @pytest.mark.parametrize("value", [1.0, 0.3])
-def test_all_or_nothing_fails_with_one_grader_missing_whatever_came(value):
+def test_all_or_nothing_fails_with_one_grader_missing(value):
     result = reward(scored((value, 1)), failed=1, aggregation="all_or_nothing")
     assert (result.value, result.confidence, result.used, result.failed) == (None, None, 0, 1)
     assert result.error_code == PANEL_INCOMPLETE
@@ -144,7 +144,7 @@ def test_a_reward_lies_between_the_lowest_and_the_highest_score(scores, aggregat
 
 
 @given(some_scores, st.sampled_from(ALL), st.randoms())
-def test_the_order_of_graders_plays_no_part(scores, aggregation, random):
+def test_the_order_of_graders_does_not_matter(scores, aggregation, random):
     shuffled = list(scores)
     random.shuffle(shuffled)
     assert aggregate(shuffled, aggregation) == pytest.approx(aggregate(scores, aggregation), abs=1e-9)
@@ -157,7 +157,7 @@ def test_only_the_proportion_of_weights_counts(scores, aggregation, factor):
 
 
 @given(some_scores, st.sampled_from(ALL))
-def test_what_weighs_alike_and_says_alike_is_what_it_says(scores, aggregation):
+def test_equal_scores_with_equal_weights_are_the_reward(scores, aggregation):
     value = scores[0].value
     alike = [replace(score, value=value) for score in scores]
     expected = float(value == 1) if aggregation == "all_or_nothing" else value

@@ -68,7 +68,7 @@ class RunMachine(RuleBasedStateMachine):
         recording.save(self.grader.pk, self.grader.version_id, CallResults(**results), self.facts)
 
     def lease(self, data):
-        unfinished = [one for one in self.held if self.expected[one.run_id].takes_an_answer()]
+        unfinished = [candidate for candidate in self.held if self.expected[candidate.run_id].takes_an_answer()]
         claimed = data.draw(st.sampled_from(unfinished * 3 + self.held))
         return claimed, self.expected[claimed.run_id]
 
@@ -80,23 +80,23 @@ class RunMachine(RuleBasedStateMachine):
     def claim(self, limit):
         due = [run_id for run_id in sorted(self.expected) if self.expected[run_id].status == "pending"][:limit]
         taken = claims.take(self.grader.pk, limit=limit)
-        assert [one.run_id for one in taken] == due
-        for one in taken:
-            state = self.expected[one.run_id]
+        assert [claimed.run_id for claimed in taken] == due
+        for claimed in taken:
+            state = self.expected[claimed.run_id]
             state.status, state.attempt = "running", state.attempt + 1
-            assert one.attempt == state.attempt
+            assert claimed.attempt == state.attempt
         self.held += taken
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), value=st.floats(0, 1), by_callback=st.booleans())
     def answer(self, data, value, by_callback):
         claimed, state = self.lease(data)
-        one = judged(claimed, value, version_id=self.version_id)
+        verdict = judged(claimed, value, version_id=self.version_id)
         if by_callback:
-            moved = recording.save_callback(self.grader.pk, self.grader.version_id, [one], [], self.facts)
+            moved = recording.save_callback(self.grader.pk, self.grader.version_id, [verdict], [], self.facts)
             assert moved == ({claimed.run_id} if state.takes_an_answer() else set())
         else:
-            self.save(judged=[one])
+            self.save(judged=[verdict])
         if state.takes_an_answer():
             state.status, state.value = "completed", value
 
@@ -207,12 +207,12 @@ class RunMachine(RuleBasedStateMachine):
             assert (run.completed_at is not None) == (run.status in FINAL)
 
     @invariant()
-    def a_score_stands_exactly_where_an_answer_was_taken_first(self):
+    def every_completed_run_has_the_score_of_its_first_answer(self):
         scored = {pk: state.value for pk, state in self.expected.items() if state.status == "completed"}
         assert dict(Score.objects.values_list("run_id", "value")) == scored
 
     @invariant()
-    def a_reward_stands_exactly_where_the_run_has_ended(self):
+    def every_ended_run_has_a_reward_and_no_other_does(self):
         completions = dict(WorkflowRun.objects.values_list("pk", "completion_id"))
         ended = {completions[pk]: state.value for pk, state in self.expected.items() if state.status in FINAL}
         assert dict(Reward.objects.values_list("completion_id", "value")) == ended

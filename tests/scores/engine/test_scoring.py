@@ -65,7 +65,7 @@ def test_reasoning_is_ciphertext_in_the_table(task, grader, fake, drain):
     assert b"secret" not in bytes(Score.objects.values_list("reasoning", flat=True).get())
 
 
-def test_what_was_not_asked_for_is_dropped(task, grader, fake, drain):
+def test_members_that_were_not_requested_are_dropped(task, grader, fake, drain):
     type(task).objects.update(include_dimensions=False, include_explanation=False)
     fake.judge = lambda completion: {
         "value": 1, "confidence": 1, "reasoning": "r", "dimensions": [{"name": "a", "value": 1, "weight": 1}],
@@ -87,7 +87,7 @@ def test_an_error_of_the_grader_is_a_failure_and_not_a_zero(task, grader, fake, 
     assert (reward.value, reward.error_code, reward.failed) == (None, "grader_error", 1)
 
 
-def test_one_bad_item_fails_alone(task, grader, fake, drain):
+def test_one_invalid_item_fails_without_the_others(task, grader, fake, drain):
     fake.judge = lambda completion: {"value": 7 if completion["response"] == "3" else 0.5, "confidence": 1}
     runs_of(task, 8)
     drain(grader)
@@ -129,7 +129,7 @@ def test_retry_after_is_honoured(task, grader, fake, drain):
     assert timedelta(seconds=110) < wait <= timedelta(seconds=120)
 
 
-def test_a_missing_item_is_asked_again(task, grader, fake, drain):
+def test_a_missing_item_is_requested_again(task, grader, fake, drain):
     def half(handler, path, body):
         item = body["completions"][0]
         score = {"completionId": item["id"], "score": {"value": 1, "confidence": 1}}
@@ -160,7 +160,7 @@ def test_a_redirect_is_not_followed(task, grader, fake, drain, status):
     assert (run.status, run.error_code) == ("failed", "redirect_refused")
 
 
-def test_a_signed_410_makes_the_grader_inactive_and_fails_what_waits(task, grader, fake, drain):
+def test_a_signed_410_makes_the_grader_inactive_and_fails_waiting_runs(task, grader, fake, drain):
     type(grader).objects.update(max_concurrency=1)
     fake.script = refuse(410)
     runs_of(task, 30)
@@ -210,7 +210,7 @@ def test_higher_priority_goes_first_then_age(task, grader, fake, drain):
     assert fake.items == [public("comp", run.completion) for run in (urgent, old, new)]
 
 
-def test_the_counters_tell_what_was_saved(task, grader, fake, drain):
+def test_the_counters_match_the_saved_scores(task, grader, fake, drain):
     fake.judge = lambda completion: "bad" if completion["response"] == "0" else 0.95
     runs_of(task, 5)
     drain(grader)
@@ -223,7 +223,7 @@ def test_the_counters_tell_what_was_saved(task, grader, fake, drain):
 # --- what cannot be called for --------------------------------------------------------------------------------------
 
 
-def test_any_number_of_runs_past_their_deadline_hold_nobody_up(task, grader, fake, drain):
+def test_runs_past_their_deadline_do_not_block_others(task, grader, fake, drain):
     late = runs_of(task, 60)
     WorkflowRun.objects.update(deadline_at=timezone.now() - timedelta(seconds=1))
     runs_of(task, 5)
@@ -234,7 +234,7 @@ def test_any_number_of_runs_past_their_deadline_hold_nobody_up(task, grader, fak
     assert Reward.objects.filter(error_code="deadline_exceeded").count() == 60
 
 
-def test_a_claim_of_which_nothing_can_be_called_for_is_followed_by_the_next(db, fake, drain):
+def test_a_claim_without_callable_runs_is_followed_by_the_next(db, fake, drain):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=1)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 7)
     WorkflowRun.objects.update(deadline_at=timezone.now() - timedelta(seconds=1))
@@ -242,7 +242,7 @@ def test_a_claim_of_which_nothing_can_be_called_for_is_followed_by_the_next(db, 
     assert WorkflowRun.objects.filter(status="failed").count() == 7
 
 
-def test_a_text_that_was_erased_meanwhile_fails_alone(task, grader, fake, drain):
+def test_an_erased_text_fails_only_its_own_run(task, grader, fake, drain):
     runs = runs_of(task, 25)
     erased = runs[3]
     type(erased.completion).objects.filter(pk=erased.completion_id).update(prompt=None, response=None)

@@ -42,7 +42,7 @@ def row(run):
 # --- leases and sleep ------------------------------------------------------------------------------------------------
 
 
-def test_a_run_whose_lease_ran_out_is_due_again_and_counts_no_failure(make, grader):
+def test_a_run_with_an_expired_lease_is_due_again_without_a_failure(make, grader):
     run = make()
     claim(run, lease_s=-1)
     assert sweep.sweep() == [grader.pk]
@@ -52,7 +52,7 @@ def test_a_run_whose_lease_ran_out_is_due_again_and_counts_no_failure(make, grad
     assert again.attempt == 2
 
 
-def test_a_lease_that_holds_is_left_alone(make):
+def test_a_valid_lease_is_unchanged(make):
     run = make()
     claim(run)
     assert sweep.sweep() == []
@@ -77,7 +77,7 @@ def test_a_late_answer_of_a_swept_lease_still_counts(make, grader, task):
     assert sweep.sweep() == []
 
 
-def test_a_sleeper_wakes_when_its_time_has_come(make, grader):
+def test_a_sleeping_run_wakes_at_its_time(make, grader):
     due = make(status="sleeping", wake_at=timezone.now() - MOMENT, error_code="timeout", failures=1)
     asleep = make(status="sleeping", wake_at=timezone.now() + timedelta(minutes=1))
     assert sweep.sweep() == [grader.pk]
@@ -86,7 +86,7 @@ def test_a_sleeper_wakes_when_its_time_has_come(make, grader):
 
 
 @pytest.mark.postgres
-def test_the_databases_clock_decides_and_not_this_machines(make, monkeypatch):
+def test_the_clock_of_the_database_decides(make, monkeypatch):
     asleep = make(status="sleeping", wake_at=database_now() + timedelta(minutes=1))
     run = make()
     claim(run, lease_s=60)
@@ -96,7 +96,7 @@ def test_the_databases_clock_decides_and_not_this_machines(make, monkeypatch):
     assert (row(asleep)[0], row(run)[0]) == ("sleeping", "running")
 
 
-def test_a_run_that_waits_for_a_person_is_left_alone(make):
+def test_a_run_that_waits_for_a_person_is_unchanged(make):
     run = make(status="waiting", deadline_at=timezone.now() - MOMENT)
     assert sweep.sweep() == []
     assert row(run) == ("waiting", "")
@@ -115,7 +115,7 @@ def test_a_run_past_its_deadline_fails_and_its_completion_with_it(make, fields):
     assert Reward.objects.values_list("value", "error_code").get() == (None, "deadline_exceeded")
 
 
-def test_a_call_that_is_out_when_the_deadline_passes_may_still_bring_a_score(make, grader, task):
+def test_a_call_open_at_the_deadline_may_still_bring_a_score(make, grader, task):
     run = make(deadline_at=timezone.now() - MOMENT)
     held = claim(run)
     sweep.sweep()
@@ -131,7 +131,7 @@ def test_an_inactive_graders_runs_wait_until_their_deadline(make, grader):
     assert (row(waits), row(ends)) == (("pending", ""), ("failed", "deadline_exceeded"))
 
 
-def test_what_comes_back_to_a_grader_that_is_gone_fails(make, grader):
+def test_runs_returned_to_a_gone_grader_fail(make, grader):
     type(grader).objects.update(status="inactive", gone_at=timezone.now(), verified_at=None)
     lost, asleep = make(), make(status="sleeping", wake_at=timezone.now() + timedelta(hours=1))
     claim(lost, lease_s=-1)
@@ -140,7 +140,7 @@ def test_what_comes_back_to_a_grader_that_is_gone_fails(make, grader):
     assert Reward.objects.filter(error_code="grader_gone").count() == 2
 
 
-def test_a_call_that_is_out_to_a_grader_that_is_gone_is_left_to_its_drain(make, grader):
+def test_an_open_call_to_a_gone_grader_is_left_to_its_drain(make, grader):
     type(grader).objects.update(status="inactive", gone_at=timezone.now(), verified_at=None)
     run = make()
     claim(run)
@@ -148,7 +148,7 @@ def test_a_call_that_is_out_to_a_grader_that_is_gone_is_left_to_its_drain(make, 
     assert row(run) == ("running", "")
 
 
-def test_failing_for_a_grader_that_is_gone_takes_all_of_them_and_no_one_elses(make, grader, monkeypatch):
+def test_all_runs_of_a_gone_grader_fail_and_no_others(make, grader, monkeypatch):
     monkeypatch.setattr(sweep, "OVERDUE_AT_ONCE", 3)
     for _ in range(8):
         make()
@@ -191,7 +191,7 @@ def test_a_degraded_grader_is_due(make, grader):
 
 @pytest.mark.postgres
 @COMMITTED
-def test_while_another_sweeper_is_at_it_a_pass_does_nothing(make):
+def test_a_pass_during_another_sweep_does_nothing(make):
     run = make()
     claim(run, lease_s=-1)
     locked, done = threading.Event(), threading.Event()
@@ -214,7 +214,7 @@ def test_while_another_sweeper_is_at_it_a_pass_does_nothing(make):
 
 @pytest.mark.postgres
 @COMMITTED
-def test_sweeps_at_the_same_moment_do_no_harm(make):
+def test_concurrent_sweeps_are_safe(make):
     lost = [make() for _ in range(40)]
     for run in lost:
         claim(run, lease_s=-1)
@@ -254,7 +254,7 @@ def test_a_pass_with_nothing_to_do_costs_few_queries(db, django_assert_max_num_q
         assert sweep.sweep() == []
 
 
-def test_what_looks_at_many_rows_is_not_done_in_every_pass(make):
+def test_expensive_checks_do_not_run_in_every_pass(make):
     over, lost = make(deadline_at=timezone.now() - MOMENT), make()
     claim(lost, lease_s=-1)
     sweep.sweep(passes=1)

@@ -1,4 +1,4 @@
-"""The sweeper of a worker: scoring goes on although no message ever comes."""
+"""The sweeper of a worker: scoring continues even if no message ever arrives."""
 
 import threading
 from datetime import timedelta
@@ -27,7 +27,7 @@ def fake():
 
 @pytest.fixture
 def make(fake):
-    """`make(count)`: runs that nobody was told of; `make.grader` is the grader."""
+    """`make(count)`: runs without a wake-up; `make.grader` is the grader."""
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=4)
     task = TaskFactory(organization=grader.organization, graders=[grader])
 
@@ -45,7 +45,7 @@ def _quickly(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def messages():
-    """Read by nobody: as if every message were lost."""
+    """A broker without readers: as if every message were lost."""
     with memory_broker() as running:
         yield running
 
@@ -62,11 +62,11 @@ def sweeper(fake):
 
 
 def drained(fake, grader, count):
-    """The fake has judged `count` items and the drain that asked for them has ended: the rows are at rest."""
+    """Wait until the fake has judged `count` items and their drain has ended."""
     until(lambda: len(fake.items) >= count and not drains.ask(grader.pk))
 
 
-def test_what_is_due_is_scored_although_no_message_comes(fake, make, sweeper):
+def test_due_runs_are_scored_without_any_message(fake, make, sweeper):
     make(7)
     drained(fake, make.grader, 7)
     sweeper.stop()
@@ -84,7 +84,7 @@ def test_the_work_of_a_lost_worker_is_taken_over(fake, make, sweeper):
 
 
 @pytest.mark.postgres
-def test_a_run_that_slept_after_a_failure_is_tried_again(fake, make, sweeper):
+def test_a_run_that_slept_after_a_failure_is_retried(fake, make, sweeper):
     type(make.task).objects.update(backoff_ms=100, max_backoff_ms=300)
     fake.script = refuse(503, times=2)
     (run,) = make()
@@ -94,7 +94,7 @@ def test_a_run_that_slept_after_a_failure_is_tried_again(fake, make, sweeper):
 
 
 @pytest.mark.postgres
-def test_a_drain_that_waits_for_a_slow_call_hears_of_new_work(fake, make, sweeper):
+def test_a_drain_waiting_for_a_slow_call_picks_up_new_runs(fake, make, sweeper):
     slow = threading.Event()
 
     def slowly(handler, path, body):
@@ -112,7 +112,7 @@ def test_a_drain_that_waits_for_a_slow_call_hears_of_new_work(fake, make, sweepe
 
 
 @pytest.mark.postgres
-def test_one_slow_grader_holds_no_other_back(fake, make, sweeper):
+def test_one_slow_grader_does_not_delay_others(fake, make, sweeper):
     fake.gate.clear()
     make()
     until(lambda: fake.calls)
@@ -125,7 +125,7 @@ def test_one_slow_grader_holds_no_other_back(fake, make, sweeper):
 
 
 @pytest.mark.postgres
-def test_a_pass_that_fails_is_not_the_last(fake, make, sweeper, caplog):
+def test_a_failed_pass_is_followed_by_the_next(fake, make, sweeper, caplog):
     with connection.cursor() as cursor:
         cursor.execute("alter table scores_workflowrun rename to scores_hidden")
         try:
@@ -146,15 +146,15 @@ def test_two_sweepers_score_everything_once(fake, make, sweeper):
     assert sorted(set(fake.items)) == sorted(fake.items)
 
 
-def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatch):
+def test_a_recent_sweep_of_another_process_is_enough(fake, make, monkeypatch):
     waits = threading.Semaphore(0)
-    is_recent = pulses.is_recent
+    real = pulses.is_recent
 
-    def asked(name, seconds):
+    def recent_within_an_hour(name, seconds):
         waits.release()
-        return is_recent(name, 3600)
+        return real(name, 3600)
 
-    monkeypatch.setattr("scores.engine.sweeper.pulses.is_recent", asked)
+    monkeypatch.setattr("scores.engine.sweeper.pulses.is_recent", recent_within_an_hour)
     pulses.beat(pulses.SWEEP)
     make()
     running = Sweeper()
@@ -170,7 +170,7 @@ def test_a_sweep_of_another_process_is_enough_for_a_while(fake, make, monkeypatc
     until(lambda: not any(thread.name.startswith("sweeper") for thread in threading.enumerate()))
 
 
-def test_a_sweeper_that_was_stopped_drains_nothing_more(fake, make):
+def test_a_stopped_sweeper_starts_no_drain(fake, make):
     stopped = Sweeper()
     stopped.start()
     stopped.stop()

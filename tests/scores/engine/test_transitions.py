@@ -25,11 +25,11 @@ def test_the_table_names_every_status():
     assert set(MOVES) == set(RunStatus)
 
 
-def test_a_completed_run_never_moves():
+def test_a_completed_run_never_changes():
     assert MOVES[RunStatus.COMPLETED] == frozenset()
 
 
-def test_a_failed_run_moves_only_when_it_is_tried_again():
+def test_a_failed_run_changes_only_by_a_retry():
     assert MOVES[RunStatus.FAILED] == {RunStatus.PENDING}
 
 
@@ -54,14 +54,14 @@ def test_the_database_refuses_a_status_that_is_not_in_the_table(db):
 
 
 @pytest.mark.parametrize(("source", "target"), ALLOWED)
-def test_a_run_makes_the_moves_of_the_table(db, source, target):
+def test_a_run_makes_the_transitions_of_the_table(db, source, target):
     run = RunFactory(status=source)
     advance(run, target)
     assert (run.status, status_of(run)) == (target, target)
 
 
 @pytest.mark.parametrize(("source", "target"), REFUSED)
-def test_a_run_makes_no_other_move(db, source, target):
+def test_a_run_makes_no_other_transition(db, source, target):
     run = RunFactory(status=source)
     with pytest.raises(InvalidTransition, match=run.public_id):
         advance(run, target)
@@ -69,7 +69,7 @@ def test_a_run_makes_no_other_move(db, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), EVERY_MOVE)
-def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
+def test_the_guard_of_a_queryset_accepts_the_same_runs(db, source, target):
     if not transitions.sources(target):
         return
     run = RunFactory(status=source)
@@ -79,7 +79,7 @@ def test_the_guard_of_a_set_lets_the_same_runs_through(db, source, target):
     assert status_of(run) == source
 
 
-def test_a_move_may_leave_a_source_alone():
+def test_a_transition_may_exclude_a_source():
     guard = transitions.condition(RunStatus.COMPLETED, unless=frozenset({RunStatus.WAITING}), alias="x")
     assert guard == "x.status in ('pending', 'running', 'sleeping')"
 
@@ -90,7 +90,7 @@ def test_advancing_stores_what_changes_with_the_move(db):
     assert (run.status, run.error_code, run.error_repeats) == ("failed", "cancelled", 2)
 
 
-def test_of_two_that_saw_the_same_run_the_slower_learns_that_it_moved(db):
+def test_the_slower_of_two_writers_gets_an_error(db):
     ours = RunFactory(status="running")
     theirs = WorkflowRun.objects.get(pk=ours.pk)
     advance(theirs, RunStatus.COMPLETED)

@@ -1,4 +1,4 @@
-"""A completion whose ciphertext is damaged fails alone; without its master key nothing fails, and all waits."""
+"""A completion with a damaged ciphertext fails by itself; without the master key nothing fails and everything waits."""
 
 import pytest
 

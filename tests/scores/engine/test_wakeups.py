@@ -32,7 +32,7 @@ def _no_mark():
 
 
 def mark():
-    """Milliseconds for which the mark of a queued wake-up still stands; negative without one."""
+    """Milliseconds until the mark of a queued wake-up expires; negative without one."""
     return redis_client.Redis.from_url(settings.REDIS_URL).pttl(wakeups._mark(GRADER))
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_sent_for_what_was_rolled_back(messages):
 
 
 @pytest.mark.redis
-def test_a_broker_that_is_away_costs_no_error_and_little_time(caplog):
+def test_an_unavailable_broker_causes_no_error_and_little_delay(caplog):
     began = time.monotonic()
     with broker(NOBODY):
         assert queue.send(wakeups.JOB, str(GRADER)) is False
@@ -70,7 +70,7 @@ def test_a_broker_that_is_away_costs_no_error_and_little_time(caplog):
 
 @pytest.mark.redis
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
-def test_a_commit_stands_although_the_broker_is_away():
+def test_a_commit_succeeds_while_the_broker_is_unavailable():
     done = []
     with broker(NOBODY), transaction.atomic():
         wakeups.on_commit([GRADER])
@@ -86,7 +86,7 @@ def test_without_redis_each_is_sent(messages, settings):
     assert messages.take() == [WAKE_UP] * 3
 
 
-def test_with_redis_away_each_is_sent(messages, settings, monkeypatch):
+def test_while_redis_is_unavailable_each_is_sent(messages, settings, monkeypatch):
     settings.REDIS_URL = NOBODY
     monkeypatch.setattr(redis, "_client", None)
     monkeypatch.setattr(redis, "_away_until", 0.0)
@@ -99,7 +99,7 @@ def test_with_redis_away_each_is_sent(messages, settings, monkeypatch):
 
 
 @pytest.mark.redis
-def test_one_that_is_queued_is_not_sent_again_until_a_drain_begins(messages):
+def test_a_queued_wake_up_is_not_sent_again_until_a_drain_begins(messages):
     for _ in range(5):
         wakeups.send(GRADER)
     assert messages.take() == [WAKE_UP]

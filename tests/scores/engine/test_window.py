@@ -1,4 +1,4 @@
-"""How a drain calls a grader: how many at once, with what, and what it keeps meanwhile."""
+"""How a drain calls a grader: how many calls at once, with what, and what it saves in between."""
 
 import threading
 import time
@@ -37,7 +37,7 @@ def watched():
     engine.engine().abandon()
 
 
-def test_one_slow_call_holds_nobody_back_and_what_is_scored_meanwhile_is_saved(single, fake, watched):
+def test_one_slow_call_does_not_delay_other_scores(single, fake, watched):
     last, saved = threading.Event(), []
 
     def judge(completion):
@@ -57,7 +57,7 @@ def test_one_slow_call_holds_nobody_back_and_what_is_scored_meanwhile_is_saved(s
     assert Score.objects.count() == 9
 
 
-def test_no_more_calls_are_out_than_the_grader_allows(single, fake, drain):
+def test_open_calls_never_exceed_the_limit_of_the_grader(single, fake, drain):
     at_once, most, lock = 0, 0, threading.Lock()
 
     def judge(completion):
@@ -76,7 +76,7 @@ def test_no_more_calls_are_out_than_the_grader_allows(single, fake, drain):
     assert (Score.objects.count(), most) == (12, 2)
 
 
-def test_the_lease_is_renewed_while_a_call_is_out(single, fake, watched, monkeypatch):
+def test_the_lease_is_renewed_during_a_call(single, fake, watched, monkeypatch):
     monkeypatch.setattr(claims, "RENEW_AFTER", timedelta(milliseconds=20))
     fake.gate.clear()
     leases = []
@@ -95,8 +95,8 @@ def test_the_lease_is_renewed_while_a_call_is_out(single, fake, watched, monkeyp
     assert Score.objects.count() == 1
 
 
-def test_no_transaction_is_held_for_a_call(single, fake, drain, transactional_db):
-    """While one call is out the results of others may be saved; but no save lasts until the call at hand is answered."""
+def test_no_transaction_is_open_during_a_call(single, fake, drain, transactional_db):
+    """During one call the results of others may be saved; but no transaction lasts until the current call ends."""
     free, main = [], transaction.get_connection()
 
     def judge(completion):
@@ -122,21 +122,21 @@ def test_large_texts_travel_in_smaller_batches(task, grader, fake, drain):
     assert max(sizes) <= 10 * 2**20
 
 
-def test_tasks_that_ask_for_different_things_are_asked_for_apart(task, grader, fake, drain):
+def test_tasks_with_different_options_get_separate_calls(task, grader, fake, drain):
     plain = TaskFactory(organization=grader.organization, graders=[grader], include_explanation=False)
     runs_of(task, 3)
     runs_of(plain, 3)
     drain(grader)
-    asked = {
+    options_by_task = {
         (item["taskId"], body["options"]["includeExplanation"])
         for _, body in fake.calls
         for item in body["completions"]
     }
-    assert asked == {(task.public_id, True), (plain.public_id, False)}
+    assert options_by_task == {(task.public_id, True), (plain.public_id, False)}
     assert Score.objects.count() == 6
 
 
-def test_messages_and_metadata_reach_the_grader_as_they_were_given(task, grader, fake, drain):
+def test_messages_and_metadata_reach_the_grader_unchanged(task, grader, fake, drain):
     messages = [{"role": "user", "content": "2 + 2? \u2028 🙂"}]
     completion = CompletionFactory(task=task, prompt="2 + 2?", messages=messages, metadata={"b": 1, "a": [None, 0.5]})
     RunFactory(completion=completion)

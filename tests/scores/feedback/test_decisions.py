@@ -102,7 +102,7 @@ def test_a_claim_and_an_expiry_write_none(api, review):
 
 @COMMITTED
 @pytest.mark.parametrize("approved", [(True, True), (True, False)], ids=["same", "opposite"])
-def test_of_two_reviewers_at_the_same_moment_one_writes(approved):
+def test_one_of_two_concurrent_reviewers_writes_feedback(approved):
     review = ReviewFactory()
     keys = [ApiKeyFactory(role="reviewer", organization=review.organization) for _ in approved]
     path = f"/reviews/{review.public_id}/decision"

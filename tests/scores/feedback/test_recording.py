@@ -61,12 +61,12 @@ def test_replacing_500_takes_no_query_each():
     assert (Feedback.objects.count(), Feedback.objects.current().count()) == (1000, 500)
 
 
-def test_nothing_to_record_takes_no_harm():
+def test_recording_nothing_is_safe():
     recording.record([])
     assert not Feedback.objects.exists()
 
 
-def test_of_several_about_the_same_the_last_is_current():
+def test_the_last_of_several_about_the_same_is_current():
     row = FeedbackFactory()
     same = [like(row, value=n / 10, raw_value=n / 10, created_at=NOW + timedelta(hours=n)) for n in (1, 2, 3)]
     recording.record(same)

@@ -34,7 +34,10 @@ def test_the_answer_has_the_shape_of_the_contract(api, task):
     assert first == {"id": first["id"], "externalId": "x", "workflowRunIds": first["workflowRunIds"]}
     assert second == {"id": second["id"], "externalId": None, "workflowRunIds": second["workflowRunIds"]}
     assert {first["id"], second["id"]} == stored.keys()
-    assert [runs[run] for one in (first, second) for run in one["workflowRunIds"]] == [first["id"], second["id"]]
+    assert [runs[run] for completion in (first, second) for run in completion["workflowRunIds"]] == [
+        first["id"],
+        second["id"],
+    ]
     assert body["estimatedScoreTimeMs"] == 1000
 
 
@@ -42,17 +45,17 @@ def test_the_order_is_that_of_the_request(api, task):
     names = [f"{n * 7919 % 60}" for n in range(60)]
     batch = [item(task, response=name, externalId=name if int(name) % 2 else ...) for name in names]
     taken = api.post(BATCH, {"completions": batch}).json()["completions"]
-    assert [one["externalId"] for one in taken] == [name if int(name) % 2 else None for name in names]
+    assert [completion["externalId"] for completion in taken] == [name if int(name) % 2 else None for name in names]
     responses = {public("comp", row): row.response for row in Completion.objects.all()}
-    assert [responses[one["id"]] for one in taken] == names
-    assert [one["id"] for one in taken] == sorted(responses)
+    assert [responses[completion["id"]] for completion in taken] == names
+    assert [completion["id"] for completion in taken] == sorted(responses)
 
 
 def test_the_items_of_several_tasks_go_to_their_graders(api, task):
     graders = [GraderFactory(organization=api.organization) for _ in range(2)]
     panel = TaskFactory(organization=api.organization, graders=graders)
     taken = api.post(BATCH, {"completions": [item(task), item(panel), item(task)]}).json()["completions"]
-    assert [len(one["workflowRunIds"]) for one in taken] == [1, 2, 1]
+    assert [len(completion["workflowRunIds"]) for completion in taken] == [1, 2, 1]
     assert WorkflowRun.objects.filter(task=panel).count() == 2
     assert set(WorkflowRun.objects.filter(task=panel).values_list("grader", flat=True)) == {g.pk for g in graders}
 
@@ -61,7 +64,7 @@ def test_the_priority_of_the_batch_is_that_of_items_which_name_none(api, task):
     batch = [item(task), item(task, priority="low"), item(task, priority=None)]
     taken = api.post(BATCH, {"completions": batch, "priority": "high"}).json()["completions"]
     priorities = {public("run", run): run.get_priority_display() for run in WorkflowRun.objects.all()}
-    assert [priorities[one["workflowRunIds"][0]] for one in taken] == ["High", "Low", "High"]
+    assert [priorities[completion["workflowRunIds"][0]] for completion in taken] == ["High", "Low", "High"]
     api.post(BATCH, {"completions": [item(task)], "priority": None})
     assert WorkflowRun.objects.latest("id").priority == 1
 
@@ -72,7 +75,7 @@ def test_the_estimate_counts_the_calls_that_a_grader_needs(api):
     assert api.post(BATCH, {"completions": [item(task)] * 9}).json()["estimatedScoreTimeMs"] == 300
 
 
-def test_ten_thousand_are_taken_at_once(api, task):
+def test_ten_thousand_items_are_accepted_at_once(api, task):
     answer = api.post(BATCH, {"completions": [item(task)] * 10_000})
     assert (answer.status_code, len(answer.json()["completions"])) == (202, 10_000)
     assert rows() == (10_000, 10_000)
@@ -100,7 +103,7 @@ def test_ten_thousand_are_taken_at_once(api, task):
     ids=lambda value: str(value)[:40],
 )
 @pytest.mark.parametrize("query", ["", "?partial=true"])
-def test_what_is_no_batch_is_refused(api, body, pointer, code, query):
+def test_an_invalid_batch_is_refused(api, body, pointer, code, query):
     answer = api.post(BATCH + query, body)
     if query and pointer.startswith("/completions/"):
         assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [(pointer, code)]
@@ -116,7 +119,7 @@ def test_one_bad_item_of_500_refuses_all(api, task):
     assert rows() == (0, 0)
 
 
-def test_every_bad_item_is_named_whatever_is_wrong_with_it(api, task):
+def test_every_invalid_item_is_named(api, task):
     foreign = TaskFactory(organization=OrganizationFactory())
     batch = [
         item(task),
@@ -160,7 +163,7 @@ def test_a_task_of_another_organization_among_a_hundred_refuses_all(api, task):
     assert rows() == (0, 0)
 
 
-def test_a_batch_of_conflicts_alone_is_a_conflict(api, task):
+def test_a_batch_of_only_conflicts_is_a_conflict(api, task):
     archived = TaskFactory(organization=api.organization, archived=True)
     inactive = TaskFactory(
         organization=api.organization, graders=[GraderFactory(organization=api.organization, status="inactive")]

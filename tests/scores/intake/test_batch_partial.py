@@ -35,9 +35,9 @@ def test_one_bad_item_of_500_leaves_499(api, task):
             "detail": "Expected `str`, got `int`.",
         }
     ]
-    assert [one["index"] for one in body["completions"]] == [n for n in range(500) if n != 123]
+    assert [completion["index"] for completion in body["completions"]] == [n for n in range(500) if n != 123]
     responses = {public("comp", row): row.response for row in Completion.objects.all()}
-    assert all(responses[one["id"]] == str(one["index"]) for one in body["completions"])
+    assert all(responses[completion["id"]] == str(completion["index"]) for completion in body["completions"])
     assert rows() == (499, 499)
 
 
@@ -47,7 +47,7 @@ def test_a_batch_without_a_fault_is_answered_as_without_partial(api, task):
     assert set(answer.json()["completions"][0]) == {"id", "externalId", "workflowRunIds"}
 
 
-def test_a_batch_of_faults_alone_takes_nothing(api, task):
+def test_a_batch_of_only_invalid_items_stores_nothing(api, task):
     answer = api.post(PARTIAL, {"completions": [item(task, response=1), None]})
     assert (answer.status_code, answer.json()["completions"]) == (207, [])
     assert [error["index"] for error in answer.json()["errors"]] == [0, 1]
@@ -78,7 +78,10 @@ def test_every_kind_of_fault_is_an_error_of_its_item(api, task):
         (5, "/completions/5/externalId", "duplicate_external_id"),
         (6, "/completions/6/variables/question", "missing_variable"),
     ]
-    assert [(one["index"], one["externalId"]) for one in body["completions"]] == [(4, "twice"), (7, None)]
+    assert [(completion["index"], completion["externalId"]) for completion in body["completions"]] == [
+        (4, "twice"),
+        (7, None),
+    ]
     assert rows() == (3, 3)
 
 

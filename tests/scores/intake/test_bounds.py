@@ -22,7 +22,7 @@ from tests.factories import (
 )
 
 
-def test_a_long_member_name_is_neither_searched_nor_sent_back():
+def test_a_long_member_name_is_neither_searched_nor_echoed():
     name = "`" * 100_000 + "x - at `$z"
     with pytest.raises(Invalid) as refused:
         parsing.convert({name: 1}, NewCompletion)
@@ -51,7 +51,7 @@ def test_rendered_prompts_are_bounded_over_a_whole_batch(api_for, settings):
     assert task.completions.count() == 0
 
 
-def test_a_page_of_tasks_is_bounded_in_octets(api_for, monkeypatch):
+def test_a_page_of_tasks_is_bounded_in_bytes(api_for, monkeypatch):
     api = api_for(role="training_operator")
     TaskFactory.create_batch(3, organization=api.organization)
     assert api.get("/tasks?limit=3").status_code == 200
@@ -62,19 +62,19 @@ def test_a_page_of_tasks_is_bounded_in_octets(api_for, monkeypatch):
 
 def walked(api, path, what):
     """Every object of a list that is walked by its cursor, and the sizes of the pages."""
-    found, sizes, query = [], [], ""
+    objects, sizes, query = [], [], ""
     while True:
         body = api.get(f"{path}?limit=1000{query}").json()
         page = body["pagination"]
         assert page["limit"] == len(body[what]) or page["nextCursor"] is None
-        found += body[what]
+        objects += body[what]
         sizes.append(len(body[what]))
         if page["nextCursor"] is None:
-            return found, sizes
+            return objects, sizes
         query = f"&cursor={page['nextCursor']}"
 
 
-def test_a_page_of_scores_ends_before_its_texts_are_too_much(api_for, monkeypatch):
+def test_a_page_of_scores_is_bounded_by_its_texts(api_for, monkeypatch):
     api = api_for(role="training_operator")
     task = TaskFactory(organization=api.organization)
     for size in (10, 900, 900, 10, 10, 5_000, 10):
@@ -86,7 +86,7 @@ def test_a_page_of_scores_ends_before_its_texts_are_too_much(api_for, monkeypatc
     assert sizes == [1, 1, 3, 2]
 
 
-def test_a_page_of_versions_ends_before_their_texts_are_too_much(api_for, monkeypatch):
+def test_a_page_of_versions_is_bounded_by_their_texts(api_for, monkeypatch):
     api = api_for(role="training_operator")
     task = TaskFactory(organization=api.organization)
     for size in (500, 900, 100, 5_000):
@@ -100,7 +100,7 @@ def test_a_page_of_versions_ends_before_their_texts_are_too_much(api_for, monkey
     assert len(sizes) > 2
 
 
-def test_what_may_not_be_read_may_not_be_put_into_a_panel(api_for):
+def test_an_unreadable_grader_cannot_be_put_into_a_panel(api_for):
     organization = OrganizationFactory()
     permissions = [
         {"resource": "tasks", "actions": ["create", "read"], "scope": "organization"},
@@ -114,7 +114,7 @@ def test_what_may_not_be_read_may_not_be_put_into_a_panel(api_for):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (404, "/graderId")
 
 
-def test_a_smaller_batch_size_under_load_plans_the_waiting_calls_anew(task, grader, fake):
+def test_a_smaller_batch_size_replans_the_waiting_calls(task, grader, fake):
     """The grader's limit is lowered while calls of the old size wait in the drain."""
     runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(25)]
     work = Drain(callable_grader(grader.pk), until=time.monotonic() + 20, is_woken=lambda: False, ending=lambda: False)

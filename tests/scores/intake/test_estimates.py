@@ -137,8 +137,8 @@ def test_the_measured_queue_shrinks_at_the_measured_rate(api, monkeypatch):
     task, grader = panel(api)
     queue(task, 100)
     estimates.milliseconds(grader, {1: 100}, api.organization.pk)
-    at = time.monotonic()
-    monkeypatch.setattr(estimates.time, "monotonic", lambda: at + 4)
+    begun = time.monotonic()
+    monkeypatch.setattr(estimates.time, "monotonic", lambda: begun + 4)
     assert estimates.milliseconds(grader, {1: 10}, api.organization.pk) == 2000  # 30 are left, in three calls
 
 

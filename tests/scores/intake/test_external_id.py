@@ -36,7 +36,7 @@ def test_the_same_content_is_answered_with_the_first_object(api, task):
     assert rows() == (1, 1)
 
 
-def test_it_is_the_object_as_it_is_now(api, task):
+def test_the_first_object_is_returned_in_its_current_state(api, task):
     before = first(api, task)
     completion = Completion.objects.get()
     run = completion.runs.get()
@@ -66,7 +66,7 @@ def test_a_whole_batch_can_be_repeated(api, task):
     before = api.post(BATCH, body).json()["completions"]
     again = api.post(BATCH, body)
     assert again.status_code == 202
-    assert again.json()["completions"] == [{**one, "existing": True} for one in before]
+    assert again.json()["completions"] == [{**completion, "existing": True} for completion in before]
     assert again.json()["estimatedScoreTimeMs"] == 0
     assert rows() == (50, 50)
 
@@ -137,13 +137,13 @@ def test_members_of_objects_have_no_order(api, task):
     assert api.post("/completions", item(task, externalId="x", metadata=lists)).status_code == 409
 
 
-def test_what_is_no_content_may_differ(api, task):
+def test_members_that_are_not_content_may_differ(api, task):
     first(api, task, priority="low", metadata={})
     answer = api.post("/completions", item(task, externalId="x", priority="high", metadata=None))
     assert (answer.status_code, answer.json()["completion"]["priority"]) == (200, "low")
 
 
-def test_a_prompt_given_by_variables_is_equal_to_the_same_prompt(api, task):
+def test_a_prompt_from_variables_equals_the_same_prompt(api, task):
     first(api, task, prompt=..., variables={"question": "Q"})
     assert api.post("/completions", item(task, externalId="x", prompt="Q")).status_code == 200
 
@@ -154,19 +154,19 @@ def test_twice_in_one_batch_is_refused_even_with_equal_content(api, task):
     assert rows() == (0, 0)
 
 
-def test_each_task_has_its_own(api, task):
+def test_each_task_has_its_own_external_ids(api, task):
     other = TaskFactory(organization=api.organization)
     batch = {"completions": [item(task, externalId="x"), item(other, externalId="x", response="5")]}
     assert api.post(BATCH, batch).status_code == 202
     assert rows() == (2, 2)
 
 
-def test_texts_are_compared_letter_by_letter(api, task):
+def test_texts_are_compared_exactly(api, task):
     for name in ("x", "X", " x", "x ", "é", "e\u0301", "0"):
         assert api.post("/completions", item(task, externalId=name)).status_code == 202
 
 
-def test_a_retry_after_the_task_was_closed_is_still_answered(api, task):
+def test_a_retry_after_the_task_was_archived_is_still_answered(api, task):
     before = first(api, task)
     grader = task.version.members.get().grader
     grader.status = GraderStatus.INACTIVE

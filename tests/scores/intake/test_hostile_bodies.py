@@ -37,7 +37,7 @@ def score_with(**members):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("member", ["value", "confidence"])
-def test_what_is_no_number_from_0_to_1_is_refused(faces, member, text, code):
+def test_values_that_are_not_numbers_from_0_to_1_are_refused(faces, member, text, code):
     other = "confidence" if member == "value" else "value"
     assert faces(signed(score_text(f'{{"{member}":{text},"{other}":0.5}}'))) == failed(code)
 
@@ -95,8 +95,8 @@ def test_a_lone_surrogate_is_refused(faces):
 
 @pytest.mark.parametrize("sum_of_weights", [(0.9,), (0.3,) * 3, (1.0, 1.0, 1.0), (0.333,) * 3])
 def test_weights_that_do_not_sum_to_one_are_stored_and_the_value_counts(faces, sum_of_weights):
-    given = [dimension(str(place), 1.0, weight) for place, weight in enumerate(sum_of_weights)]
-    assert faces(signed(score_with(value=0.25, dimensions=given))) == COMPLETED
+    dimensions = [dimension(str(place), 1.0, weight) for place, weight in enumerate(sum_of_weights)]
+    assert faces(signed(score_with(value=0.25, dimensions=dimensions))) == COMPLETED
     score = Score.objects.get()
     assert (score.value, [entry["weight"] for entry in score.dimensions]) == (0.25, list(sum_of_weights))
 
@@ -104,19 +104,19 @@ def test_weights_that_do_not_sum_to_one_are_stored_and_the_value_counts(faces, s
 @pytest.mark.parametrize(
     "text", ["<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\x1b[31mred\x1b[0m", "a\r\nINFO forged", "{{7*7}}", "%s%n", "x" * 65_536]
 )  # fmt: skip
-def test_reasoning_is_kept_as_the_text_that_it_is(faces, text):
+def test_reasoning_is_stored_unchanged_as_text(faces, text):
     assert faces(signed(score_with(reasoning=text))) == COMPLETED
     assert Score.objects.get().reasoning == text
 
 
-def test_a_negative_nought_is_stored_as_nought(faces):
+def test_a_negative_zero_is_stored_as_zero(faces):
     assert faces(signed(score_text('{"value":-0,"confidence":-0.0}'))) == COMPLETED
     assert repr(Score.objects.values_list("value", "confidence").get()) == "(0.0, 0.0)"
 
 
 @pytest.mark.parametrize("depth", [33, 100_000])
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
-def test_json_that_is_too_deep_is_refused_and_the_drain_lives(faces, depth, brackets):
+def test_json_that_is_too_deep_is_refused_and_the_drain_continues(faces, depth, brackets):
     opening = "[" if brackets == "[]" else '{"a":'
     nested = opening * depth + "1" + brackets[1] * depth
     assert faces(signed(score_text(f'{{"value":0.5,"confidence":0.5,"more":{nested}}}'))) == failed("too_deep")
@@ -173,7 +173,7 @@ def test_one_answer_is_not_spread_over_several(faces):
     assert faces(signed(single), batch=10, runs=3) == failed("missing_member") * 3
 
 
-def test_entries_are_matched_by_id_in_whatever_order_they_come(faces):
+def test_entries_are_matched_by_id_in_any_order(faces):
     values = {}
 
     def change(items):
@@ -184,7 +184,7 @@ def test_entries_are_matched_by_id_in_whatever_order_they_come(faces):
     assert {score.completion.public_id: score.value for score in Score.objects.all()} == values
 
 
-def test_a_missing_entry_is_asked_again_and_a_bad_one_fails_alone(faces):
+def test_a_missing_entry_is_requested_again_and_only_an_invalid_one_fails(faces):
     def change(items):
         return [entry(items[0]), entry(items[1], 7), {"completionId": items[2], "error": "cannot tell"}]
 

@@ -38,11 +38,11 @@ def test_its_run_sleeps_until_then_and_has_its_whole_deadline_after_it(api, task
     assert body["completion"]["status"] == "pending"
     assert 7_100_000 < body["estimatedScoreTimeMs"] < 7_300_000
     listed = api.get("/completions?status=pending").json()["completions"]
-    assert [one["id"] for one in listed] == [public("comp", run.completion)]
+    assert [completion["id"] for completion in listed] == [public("comp", run.completion)]
     assert api.get("/completions?status=processing").json()["completions"] == []
 
 
-def test_then_the_sweep_wakes_it(api, task):
+def test_the_sweep_wakes_the_run_at_that_time(api, task):
     api.post("/completions", item(task, notBefore=ahead(hours=1)))
     sweep.sweep()
     run = WorkflowRun.objects.get()
@@ -53,7 +53,7 @@ def test_then_the_sweep_wakes_it(api, task):
     assert (run.status, run.wake_at) == ("pending", None)
 
 
-def test_each_item_of_a_batch_has_its_own(api, task, woken):
+def test_each_item_of_a_batch_has_its_own_not_before(api, task, woken):
     items = [item(task), item(task, notBefore=ahead(days=1)), item(task, notBefore=None)]
     answer, graders = woken(lambda: api.post("/completions/batch", {"completions": items}))
     assert answer.status_code == 202
@@ -62,7 +62,7 @@ def test_each_item_of_a_batch_has_its_own(api, task, woken):
 
 
 @pytest.mark.parametrize("text", ["2020-01-01T00:00:00Z", "2020-01-01", "2020-01-01T00:00:00"])
-def test_a_moment_that_is_over_is_none(api, task, text):
+def test_a_past_not_before_has_no_effect(api, task, text):
     assert api.post("/completions", item(task, notBefore=text)).status_code == 202
     run = WorkflowRun.objects.get()
     assert (run.status, run.wake_at) == ("pending", None)
@@ -75,7 +75,7 @@ def test_a_run_that_never_began_can_be_cancelled(api, task):
     assert WorkflowRun.objects.get().status == "failed"
 
 
-def test_the_same_external_id_is_the_same_whenever_it_may_begin(api, task):
+def test_not_before_is_no_content_of_an_external_id(api, task):
     first = api.post("/completions", item(task, externalId="a", notBefore=ahead(hours=1)))
     again = api.post("/completions", item(task, externalId="a"))
     assert (first.status_code, again.status_code, again.json()["existing"]) == (202, 200, True)
@@ -90,14 +90,14 @@ def test_the_same_external_id_is_the_same_whenever_it_may_begin(api, task):
     ],
     ids=["empty", "word", "month", "space", "before-time", "after-time", "far", "number", "boolean", "list"],
 )  # fmt: skip
-def test_what_is_no_moment_is_refused(api, task, value, code):
+def test_an_invalid_not_before_is_refused(api, task, value, code):
     assert problems(api.post("/completions", item(task, notBefore=value))) == [("/notBefore", code)]
     batch = {"completions": [item(task), item(task, notBefore=value)]}
     assert problems(api.post("/completions/batch", batch)) == [("/completions/1/notBefore", code)]
     assert rows() == (0, 0)
 
 
-def test_thirty_days_ahead_are_the_most(api, task):
+def test_not_before_is_at_most_thirty_days_ahead(api, task):
     assert api.post("/completions", item(task, notBefore=ahead(days=29, hours=23))).status_code == 202
     answer = api.post("/completions", item(task, notBefore=ahead(days=30, hours=1)))
     assert problems(answer) == [("/notBefore", "out_of_range")]

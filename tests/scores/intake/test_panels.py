@@ -17,7 +17,7 @@ WEIGHTS = (1.0, 0.5, 0.25)
 
 
 class Panel:
-    """A task with three graders of weight 1, 0.5 and 0.25, and shadows where asked for; runs of one completion."""
+    """A task with three graders of weight 1, 0.5 and 0.25, and shadows on request; runs of one completion."""
 
     def __init__(self, aggregation="mean", *, scoring=3, shadows=0):
         first = GraderFactory()
@@ -68,8 +68,8 @@ def test_the_reward_comes_with_the_last_scoring_run(db):
 def test_each_aggregation_uses_the_panels_weights(db, aggregation, value):
     panel = Panel(aggregation)
     runs = panel.runs()
-    for place, said in enumerate([(0.2, 0.9), (0.6, 0.5), (1.0, 0.1)]):
-        panel.scored(place, runs[place], *said)
+    for place, verdict in enumerate([(0.2, 0.9), (0.6, 0.5), (1.0, 0.1)]):
+        panel.scored(place, runs[place], *verdict)
     assert reward() == (pytest.approx(value), 0.1, 3, 0, "")
 
 
@@ -108,7 +108,7 @@ def test_a_panel_of_which_all_failed_is_a_failed_completion(db, aggregation):
     assert reward() == (None, None, 0, 2, "grader_error")
 
 
-def test_shadows_never_count_and_never_hold_the_completion_back(db):
+def test_shadow_scores_never_count_and_never_delay_the_completion(db):
     panel = Panel(scoring=2, shadows=2)
     runs = panel.runs()
     panel.scored(2, runs[2], 0.0)
@@ -129,7 +129,7 @@ def test_a_shadow_beside_a_sole_grader_leaves_the_reward_to_it(db):
     assert reward() == (0.75, 0.9, 1, 0, "")
 
 
-def test_a_reward_that_is_there_stays_as_it_is(db):
+def test_an_existing_reward_stays_unchanged(db):
     panel = Panel(scoring=2)
     runs = panel.runs()
     for place in (0, 1):
@@ -154,7 +154,7 @@ def test_a_completion_follows_the_version_that_it_was_submitted_under(db):
 def test_many_completions_are_settled_in_few_queries(db, django_assert_max_num_queries):
     panel = Panel(scoring=2)
     pairs = [panel.runs() for _ in range(60)]
-    save(panel.graders[0], [judged(one, 0.2, version_id=panel.task.version_id) for one, _ in pairs])
+    save(panel.graders[0], [judged(first, 0.2, version_id=panel.task.version_id) for first, _ in pairs])
     with django_assert_max_num_queries(25):
         save(panel.graders[1], [judged(two, 0.8, version_id=panel.task.version_id) for _, two in pairs])
     assert list(Reward.objects.values_list("value", flat=True)) == [pytest.approx(0.6 / 1.5)] * 60
@@ -167,20 +167,20 @@ def test_many_completions_are_settled_in_few_queries(db, django_assert_max_num_q
 @pytest.mark.postgres
 @COMMITTED
 @pytest.mark.parametrize("second_fails", [False, True])
-def test_two_graders_that_finish_at_the_same_moment_make_one_reward_of_both(second_fails):
+def test_two_graders_that_finish_concurrently_make_one_reward(second_fails):
     panel = Panel(scoring=2)
     for _ in range(15):
         first, second = panel.runs()
         other = panel.failed if second_fails else panel.scored
         together(lambda run=first: panel.scored(0, run), lambda run=second, other=other: other(1, run))
-        found = Reward.objects.get(pk=first.completion_id)
-        assert (found.used, found.failed) == ((1, 1) if second_fails else (2, 0))
+        reward = Reward.objects.get(pk=first.completion_id)
+        assert (reward.used, reward.failed) == ((1, 1) if second_fails else (2, 0))
     assert Reward.objects.count() == 15
 
 
 @pytest.mark.postgres
 @COMMITTED
-def test_two_graders_that_save_the_same_completions_in_other_orders_do_not_block_each_other():
+def test_saving_the_same_completions_in_different_orders_never_deadlocks():
     panel = Panel(scoring=2)
     pairs = [panel.runs() for _ in range(40)]
     version_id = panel.task.version_id
@@ -188,7 +188,7 @@ def test_two_graders_that_save_the_same_completions_in_other_orders_do_not_block
     def group(place, runs):
         return lambda: save(panel.graders[place], [judged(run, version_id=version_id) for run in runs])
 
-    together(group(0, [one for one, _ in pairs]), group(1, [two for _, two in reversed(pairs)]))
+    together(group(0, [first for first, _ in pairs]), group(1, [two for _, two in reversed(pairs)]))
     assert set(Reward.objects.values_list("used", "failed")) == {(2, 0)}
     assert Reward.objects.count() == 40
 
@@ -235,7 +235,7 @@ def finished_without_reward(panel):
     return runs
 
 
-def test_a_panel_that_was_overlooked_is_settled(db):
+def test_the_sweep_settles_an_overlooked_panel(db):
     panel = Panel(scoring=2)
     finished_without_reward(panel)
     assert settling.settle_missed(settling.TaskFactsCache()) == 1
@@ -243,14 +243,14 @@ def test_a_panel_that_was_overlooked_is_settled(db):
     assert settling.settle_missed(settling.TaskFactsCache()) == 0
 
 
-def test_a_panel_at_work_is_not_overlooked(db):
+def test_a_panel_in_progress_is_not_overlooked(db):
     panel = Panel(scoring=2)
     panel.scored(0, panel.runs()[0])
     assert settling.settle_missed(settling.TaskFactsCache()) == 0
     assert Reward.objects.count() == 0
 
 
-def test_panels_at_work_do_not_hide_an_overlooked_one(db):
+def test_panels_in_progress_do_not_hide_an_overlooked_one(db):
     panel = Panel(scoring=2)
     for _ in range(3):
         panel.scored(0, panel.runs()[0])

@@ -102,7 +102,7 @@ def test_a_failed_completion_is_processed_again_and_may_get_a_reward(api, task):
     assert (state(api, completion)["status"], Reward.objects.get().value) == ("completed", 0.5)
 
 
-def test_it_can_be_done_again_and_again(api, scored):
+def test_a_completion_can_be_rescored_repeatedly(api, scored):
     for value in (0.5, 0.75, 1.0):
         assert rescore(api, scored).status_code == 202
         judge(newest(scored), value)
@@ -140,7 +140,7 @@ def test_the_reward_of_a_panel_changes_when_all_its_new_runs_have_ended(api):
     assert state(api, completion)["reward"]["value"] == pytest.approx(0.9)
 
 
-def test_of_a_grader_whose_new_run_failed_the_old_score_counts(api):
+def test_if_a_graders_new_run_failed_its_old_score_counts(api):
     completion, _ = panel_of(api)
     rescore(api, completion)
     first, second, _ = runs_of_generation(completion, 1)
@@ -153,7 +153,7 @@ def test_of_a_grader_whose_new_run_failed_the_old_score_counts(api):
     assert (after["score"]["graderId"], after["score"]["value"]) == (None, pytest.approx(0.6))
 
 
-def test_a_shadow_grader_that_is_still_at_it_gets_no_second_run(api, task):
+def test_a_shadow_grader_with_an_unfinished_run_gets_no_second_run(api, task):
     shadow = GraderFactory(organization=api.organization)
     grader = task.version.members.get().grader
     task = TaskFactory(organization=api.organization, graders=[grader, (shadow, 1.0, "shadow")])
@@ -182,7 +182,7 @@ def test_a_completion_that_is_being_scored_is_refused(api, task, status):
     assert (answer.status_code, answer.json()["code"], WorkflowRun.objects.count()) == (409, "not_final", 1)
 
 
-def test_the_second_of_two_is_refused(api, scored):
+def test_a_second_rescore_is_refused(api, scored):
     assert [rescore(api, scored).status_code for _ in range(2)] == [202, 409]
 
 
@@ -208,7 +208,7 @@ def test_a_completion_without_its_text_refuses(api, scored):
     assert (answer.status_code, answer.json()["code"]) == (409, "text_erased")
 
 
-def test_who_may_score_again(api_for, task, scored):
+def test_roles_that_may_rescore(api_for, task, scored):
     for role in ("reviewer", "grader_owner"):
         assert rescore(api_for(role=role, organization=task.organization), scored).status_code == 403
     for role in ("training_operator", "organization_admin", "admin"):
@@ -216,7 +216,7 @@ def test_who_may_score_again(api_for, task, scored):
     assert rescore(api_for(role="organization_admin", organization=task.organization), scored).status_code == 202
 
 
-def test_a_test_key_may_not_where_another_organization_judges(api_for):
+def test_a_test_key_cannot_rescore_with_graders_of_other_organizations(api_for):
     api = api_for(role="training_operator", kind="test")
     listed = GraderFactory(organization=OrganizationFactory(), visibility="listed")
     run = RunFactory(
@@ -227,7 +227,7 @@ def test_a_test_key_may_not_where_another_organization_judges(api_for):
     assert rescore(api, run.completion).status_code == 403
 
 
-def test_a_body_is_not_taken(api, scored):
+def test_a_body_is_refused(api, scored):
     answer = api.post(f"/completions/{public('comp', scored)}/rescore", {"graderId": "x"})
     assert answer.status_code == 400
 
@@ -241,7 +241,7 @@ def records(api, query=""):
     return [line for line in b"".join(answer.streaming_content).splitlines() if line]
 
 
-def test_exports_and_figures_hold_the_newest_score_alone_and_the_list_holds_all(api, scored):
+def test_exports_and_figures_have_only_the_newest_score_and_the_list_all(api, scored):
     import json
 
     rescore(api, scored)
@@ -250,16 +250,16 @@ def test_exports_and_figures_hold_the_newest_score_alone_and_the_list_holds_all(
         assert [json.loads(line)["score"] for line in records(api, query)] == [0.75], query
     summary = api.get("/scores/summary").json()
     assert (summary["totalRecords"], summary["unscored"], summary["scoreDistribution"]["mean"]) == (1, 0, 0.75)
-    assert [one["value"] for one in api.get("/scores").json()["scores"]] == [0.75, 0.25]
+    assert [score["value"] for score in api.get("/scores").json()["scores"]] == [0.75, 0.25]
 
 
-def test_a_completion_that_is_scored_again_is_not_unscored_meanwhile(api, scored):
+def test_a_completion_does_not_count_as_unscored_during_a_rescore(api, scored):
     rescore(api, scored)
     summary = api.get("/scores/summary").json()
     assert (summary["totalRecords"], summary["unscored"]) == (1, 0)
 
 
-def test_of_a_grader_that_failed_twice_one_score_is_lacking(api, task):
+def test_a_grader_that_failed_twice_counts_as_one_missing_score(api, task):
     run = RunFactory(completion=CompletionFactory(task=task))
     save(run.grader, bad=[missed(claim(run), "grader_error")])
     rescore(api, run.completion)

@@ -64,7 +64,7 @@ def test_the_answer_has_the_shape_of_the_contract(api, task):
     assert list(body) == ["completion", "estimatedScoreTimeMs", "workflowRunId", "workflowRunIds", "status"]
 
 
-def test_what_was_answered_is_what_can_be_read(api, task):
+def test_the_response_equals_the_stored_completion(api, task):
     completion = submitted(api, task, metadata={"a": [1, None]})["completion"]
     assert read(api, completion["id"]) == completion
 
@@ -75,7 +75,7 @@ def test_the_defaults(api, task):
     assert (completion["messages"], completion["source"]) == (None, "api")
 
 
-def test_null_for_an_optional_member_is_as_if_it_were_absent(api, task):
+def test_null_for_an_optional_member_counts_as_absent(api, task):
     optional = ("messages", "variables", "externalId", "metadata", "priority")
     completion = submitted(api, task, **dict.fromkeys(optional))["completion"]
     assert (completion["priority"], completion["metadata"], completion["externalId"]) == ("normal", {}, None)
@@ -177,13 +177,13 @@ def test_the_limits_themselves_are_allowed(api, task):
     assert submitted(api, task, metadata={"t": "x" * (65_536 - len('{"t":""}'))})
 
 
-def test_texts_are_not_stored_in_the_clear(api, task):
+def test_texts_are_stored_encrypted(api, task):
     submitted(api, task, prompt="prompt-in-clear", response="response-in-clear", metadata={"k": "metadata-in-clear"})
     stored = Completion.objects.values_list("prompt", "response", "metadata").get()
     assert not any(b"in-clear" in bytes(value) for value in stored)
 
 
-def test_a_charset_may_be_named(api, task):
+def test_the_content_type_may_have_a_charset(api, task):
     for content_type in ("application/json; charset=utf-8", 'application/json;charset="UTF-8"'):
         raw = json.dumps(item(task)).encode()
         assert api.post("/completions", raw=raw, content_type=content_type).status_code == 202

@@ -23,7 +23,7 @@ def task(api):
 
 
 @pytest.mark.parametrize("role", ["training_operator", "organization_admin", "admin"])
-def test_who_may_submit(api_for, role):
+def test_roles_that_may_submit(api_for, role):
     api = api_for(role=role)
     assert api.post("/completions", item(TaskFactory(organization=api.organization))).status_code == 202
 
@@ -76,7 +76,7 @@ def test_a_deleted_task_does_not_exist(api, task):
     assert problems(api.post("/completions", gone), 404) == [("/taskId", "not_found")]
 
 
-def test_an_archived_task_takes_nothing(api, task):
+def test_an_archived_task_refuses_submissions(api, task):
     task.archived = True
     task.save()
     answer = api.post("/completions", item(task))
@@ -85,7 +85,7 @@ def test_an_archived_task_takes_nothing(api, task):
     assert rows() == (0, 0)
 
 
-def test_a_task_whose_scoring_grader_is_inactive_takes_nothing(api, task):
+def test_a_task_with_an_inactive_scoring_grader_refuses_submissions(api, task):
     grader = task.version.members.get().grader
     grader.status = GraderStatus.INACTIVE
     grader.save()
@@ -96,13 +96,13 @@ def test_a_task_whose_scoring_grader_is_inactive_takes_nothing(api, task):
     assert rows() == (0, 0)
 
 
-def test_one_inactive_scoring_grader_of_a_panel_is_enough(api):
+def test_one_inactive_scoring_grader_of_a_panel_stops_submissions(api):
     graders = [GraderFactory(organization=api.organization, status=status) for status in ("active", "inactive")]
     task = TaskFactory(organization=api.organization, graders=graders)
     assert problems(api.post("/completions", item(task)), 409) == [("/taskId", "grader_inactive")]
 
 
-def test_an_inactive_shadow_grader_stops_nothing(api):
+def test_an_inactive_shadow_grader_does_not_stop_submissions(api):
     graders = [GraderFactory(organization=api.organization, status=status) for status in ("active", "inactive")]
     panel = [graders[0], (graders[1], 1.0, "shadow")]
     task = TaskFactory(organization=api.organization, graders=panel)
@@ -110,13 +110,13 @@ def test_an_inactive_shadow_grader_stops_nothing(api):
     assert rows() == (1, 2)
 
 
-def test_a_degraded_grader_accepts(api):
+def test_a_task_with_a_degraded_grader_accepts_submissions(api):
     grader = GraderFactory(organization=api.organization, status=GraderStatus.DEGRADED)
     answer = api.post("/completions", item(TaskFactory(organization=api.organization, graders=[grader])))
     assert (answer.status_code, answer.json()["completion"]["status"]) == (202, "pending")
 
 
-def test_a_deleted_grader_takes_nothing(api, task):
+def test_a_task_with_a_deleted_grader_refuses_submissions(api, task):
     grader = task.version.members.get().grader
     grader.deleted_at = timezone.now()
     grader.save()

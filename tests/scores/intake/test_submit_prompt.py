@@ -33,9 +33,9 @@ def taken(api, task, **members):
 
 
 def refused(api, task, **members):
-    found = problems(api.post("/completions", item(task, prompt=..., **members)))
+    errors = problems(api.post("/completions", item(task, prompt=..., **members)))
     assert rows() == (0, 0)
-    return found
+    return errors
 
 
 def test_variables_fill_the_template(api, task):
@@ -96,7 +96,7 @@ def test_content_may_be_parts_whose_texts_are_joined(api, task):
 
 
 @pytest.mark.parametrize(
-    "given",
+    "members",
     [
         {},
         {"prompt": None, "messages": None, "variables": None},
@@ -106,8 +106,8 @@ def test_content_may_be_parts_whose_texts_are_joined(api, task):
         {"prompt": "p", "messages": [USER], "variables": {"question": "q"}},
     ],
 )
-def test_exactly_one_of_the_three_is_given(api, task, given):
-    body = {"prompt": ..., **given}
+def test_a_submission_has_exactly_one_of_prompt_messages_and_variables(api, task, members):
+    body = {"prompt": ..., **members}
     assert problems(api.post("/completions", item(task, **body))) == [("", "one_of")]
     assert problems(api.post("/completions/batch", {"completions": [item(task), item(task, **body)]})) == [
         ("/completions/1", "one_of")
@@ -150,5 +150,5 @@ def nested(depth):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_messages_that_are_none_are_refused_with_the_pointer(api, task, messages, pointer, code):
+def test_invalid_messages_are_refused_with_the_pointer(api, task, messages, pointer, code):
     assert refused(api, task, messages=messages) == [(pointer, code)]

@@ -67,13 +67,16 @@ def test_a_task_deleted_at_the_same_moment_is_not_found(key, task, before_the_wr
     assert rows() == (0, 0)
 
 
-def test_in_a_batch_it_is_an_error_of_its_items(key, task, before_the_write):
+def test_in_a_batch_a_deleted_task_is_an_error_of_its_items(key, task, before_the_write):
     other = TaskFactory(organization=key.organization)
     body = {"completions": [item(task), item(other), item(task)]}
     before_the_write(lambda: deleted_elsewhere(task))
     answer = Api(key.text).post(f"{BATCH}?partial=true", body)
-    assert (answer.status_code, [one["index"] for one in answer.json()["completions"]]) == (207, [1])
-    assert [(one["index"], one["code"]) for one in answer.json()["errors"]] == [(0, "not_found"), (2, "not_found")]
+    assert (answer.status_code, [completion["index"] for completion in answer.json()["completions"]]) == (207, [1])
+    assert [(error["index"], error["code"]) for error in answer.json()["errors"]] == [
+        (0, "not_found"),
+        (2, "not_found"),
+    ]
     assert rows() == (1, 1)
 
 
@@ -97,7 +100,7 @@ def test_a_deletion_that_commits_while_the_submission_waits_for_it(key, task):
     assert rows() == (0, 0)
 
 
-def test_submissions_and_a_deletion_released_together_never_give_500(key):
+def test_concurrent_submissions_and_a_deletion_never_give_500(key):
     for _ in range(5):
         task = TaskFactory(organization=key.organization)
 
@@ -119,7 +122,7 @@ def test_submissions_and_a_deletion_released_together_never_give_500(key):
         assert Task.objects.filter(pk=task.pk).exists() == (deleted == 409)
 
 
-def test_two_at_once_with_one_external_id_give_one_row(key, task):
+def test_concurrent_submissions_of_one_external_id_store_one_row(key, task):
     body = item(task, externalId="x", metadata={"a": 1})
     answers = together(*[lambda: Api(key.text).post("/completions", body)] * 6)
     assert sorted(answer.status_code for answer in answers) == [200] * 5 + [202]
@@ -127,7 +130,7 @@ def test_two_at_once_with_one_external_id_give_one_row(key, task):
     assert rows() == (1, 1)
 
 
-def test_two_at_once_with_one_external_id_and_other_content_are_a_conflict(key, task):
+def test_concurrent_submissions_of_one_external_id_with_other_content_conflict(key, task):
     works = [
         lambda n=n: Api(key.text).post("/completions", item(task, externalId="x", response=str(n))) for n in (1, 2)
     ]
@@ -136,14 +139,17 @@ def test_two_at_once_with_one_external_id_and_other_content_are_a_conflict(key, 
     assert rows() == (1, 1)
 
 
-def test_two_batches_in_opposite_orders_do_not_lock_each_other_out(key, task):
+def test_two_batches_in_opposite_orders_never_deadlock(key, task):
     batch = [item(task, externalId=f"{n:03}") for n in range(300)]
     works = [
         lambda b=b: Api(key.text).post(BATCH, {"completions": b}) for b in (batch, batch[::-1], batch, batch[::-1])
     ]
     answers = together(*works)
     assert [answer.status_code for answer in answers] == [202] * 4
-    ids = [{one["externalId"]: one["id"] for one in answer.json()["completions"]} for answer in answers]
+    ids = [
+        {completion["externalId"]: completion["id"] for completion in answer.json()["completions"]}
+        for answer in answers
+    ]
     assert ids[0] == ids[1] == ids[2] == ids[3]
     assert rows() == (300, 300)
 

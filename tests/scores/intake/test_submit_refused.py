@@ -31,7 +31,7 @@ def nested(depth):
 
 
 def wire(task, members):
-    """The submission as text; a member given as `bytes` stands in it as it is."""
+    """The submission as text; a member of type `bytes` is inserted unchanged."""
     parts = []
     for name, value in item(task, **members).items():
         written = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -40,11 +40,11 @@ def wire(task, members):
 
 
 def refused_everywhere(api, task, members, pointer, code):
-    one = wire(task, members)
-    assert problems(api.post(ALONE, raw=one)) == [(pointer, code)]
-    batch = b'{"completions":[' + wire(task, {}) + b"," + one + b"]}"
-    found = problems(api.post(BATCH, raw=batch))
-    assert found == [("/completions/1" + pointer, code)]
+    wire_item = wire(task, members)
+    assert problems(api.post(ALONE, raw=wire_item)) == [(pointer, code)]
+    batch = b'{"completions":[' + wire(task, {}) + b"," + wire_item + b"]}"
+    errors = problems(api.post(BATCH, raw=batch))
+    assert errors == [("/completions/1" + pointer, code)]
     assert rows() == (0, 0)
 
 
@@ -187,14 +187,14 @@ NOT_JSON = {
 
 @pytest.mark.parametrize("path", [ALONE, BATCH])
 @pytest.mark.parametrize("raw", NOT_JSON.values(), ids=NOT_JSON)
-def test_what_is_not_json_in_utf_8_is_refused(api, task, path, raw):
+def test_a_body_that_is_not_json_in_utf_8_is_refused(api, task, path, raw):
     answer = api.post(path, raw=raw)
     assert [code for _, code in problems(answer)] == ["invalid_json"]
     assert rows() == (0, 0)
 
 
 @pytest.mark.parametrize("path", [ALONE, BATCH])
-def test_c22_a_body_with_a_byte_order_mark_is_refused_as_that(api, path):
+def test_c22_a_body_with_a_byte_order_mark_is_refused_with_that_reason(api, path):
     answer = api.post(path, raw=b'\xef\xbb\xbf{"response":"r"}')
     assert answer.status_code == 400
     assert "begins with a byte-order mark" in answer.json()["errors"][0]["detail"]
@@ -259,7 +259,7 @@ def test_a_body_over_the_limit_is_refused_by_its_length(api, task, path):
 
 
 @pytest.mark.parametrize("length", ["-1", "abc", "1e3", "²"])
-def test_a_length_that_is_none_is_refused(api, length):
+def test_an_invalid_content_length_is_refused(api, length):
     answer = api.client.post(
         "/api/v1/completions", b"{}", content_type="application/json", CONTENT_LENGTH=length,
         HTTP_AUTHORIZATION=f"Bearer {api.key}",

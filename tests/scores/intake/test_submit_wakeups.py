@@ -32,16 +32,16 @@ def panel(api, *graders):
 
 
 def test_each_grader_of_a_batch_is_woken_once_after_the_commit(api, sent, django_capture_on_commit_callbacks):
-    one, two, shadow = (GraderFactory(organization=api.organization) for _ in range(3))
-    first, second = panel(api, one, (shadow, 1.0, "shadow")), panel(api, one, two)
+    grader_a, grader_b, shadow = (GraderFactory(organization=api.organization) for _ in range(3))
+    first, second = panel(api, grader_a, (shadow, 1.0, "shadow")), panel(api, grader_a, grader_b)
     with django_capture_on_commit_callbacks(execute=True):
         answer = api.post(BATCH, {"completions": [item(first), item(second)] * 20})
         assert answer.status_code == 202
         assert sent == []
-    assert sorted(sent) == sorted((wakeups.JOB, str(grader.pk)) for grader in (one, two, shadow))
+    assert sorted(sent) == sorted((wakeups.JOB, str(grader.pk)) for grader in (grader_a, grader_b, shadow))
 
 
-def test_what_is_refused_wakes_nobody(api, sent, django_capture_on_commit_callbacks):
+def test_a_refused_submission_wakes_no_grader(api, sent, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         assert (
             api.post(BATCH, {"completions": [item(TaskFactory(organization=api.organization)), None]}).status_code
@@ -50,7 +50,7 @@ def test_what_is_refused_wakes_nobody(api, sent, django_capture_on_commit_callba
     assert sent == []
 
 
-def test_what_exists_already_wakes_nobody(api, sent, django_capture_on_commit_callbacks):
+def test_an_existing_completion_wakes_no_grader(api, sent, django_capture_on_commit_callbacks):
     task = TaskFactory(organization=api.organization)
     api.post("/completions", item(task, externalId="x"))
     with django_capture_on_commit_callbacks(execute=True):
@@ -58,7 +58,7 @@ def test_what_exists_already_wakes_nobody(api, sent, django_capture_on_commit_ca
     assert sent == []
 
 
-def test_a_broker_that_is_away_fails_nothing(api, monkeypatch, django_capture_on_commit_callbacks):
+def test_an_unavailable_broker_fails_no_submission(api, monkeypatch, django_capture_on_commit_callbacks):
     def away(*args, **kwargs):
         raise ConnectionError("no broker")
 
@@ -68,7 +68,7 @@ def test_a_broker_that_is_away_fails_nothing(api, monkeypatch, django_capture_on
     assert rows() == (1, 1)
 
 
-def test_redis_that_is_away_fails_nothing(api, sent, monkeypatch, django_capture_on_commit_callbacks):
+def test_an_unavailable_redis_fails_no_submission(api, sent, monkeypatch, django_capture_on_commit_callbacks):
     monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
     monkeypatch.setattr(redis, "_client", None)
     monkeypatch.setattr(redis, "_away_until", 0.0)
@@ -78,7 +78,7 @@ def test_redis_that_is_away_fails_nothing(api, sent, monkeypatch, django_capture
 
 
 @pytest.mark.redis
-def test_a_wake_up_that_is_under_way_is_not_sent_again(sent):
+def test_a_pending_wake_up_is_not_sent_again(sent):
     grader = GraderFactory()
     wakeups.acknowledge(grader.pk)
     wakeups.send(grader.pk)

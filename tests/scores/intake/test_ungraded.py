@@ -64,7 +64,7 @@ def test_a_deck_with_graders_is_graded(api):
     assert WorkflowRun.objects.get().grader == grader
 
 
-def test_the_list_filters_by_it(api, deck):
+def test_the_list_filters_by_ungraded(api, deck):
     task = TaskFactory(organization=api.organization)
     api.post("/completions", item(deck))
     pending = RunFactory(completion=CompletionFactory(task=task)).completion
@@ -81,7 +81,7 @@ def test_the_list_filters_by_it(api, deck):
     assert listed("processing") == listed("failed") == []
 
 
-def test_nobody_waits_for_its_score(api, deck):
+def test_a_wait_for_its_score_returns_at_once(api, deck):
     completion = api.post("/completions", item(deck)).json()["completion"]
     started = time.monotonic()
     state = api.get(f"/completions/{completion['id']}/score?wait=20").json()
@@ -107,7 +107,7 @@ def test_the_task_has_no_first_grader(api, deck):
     assert (task["graderId"], task["graders"]) == (None, [])
 
 
-def test_figures_have_nothing_of_it(api, deck):
+def test_figures_exclude_it(api, deck):
     api.post("/completions", item(deck))
     summary = api.get(f"/scores/summary?taskId={public('task', deck)}").json()
     assert (summary["totalRecords"], summary["unscored"]) == (0, 0)

@@ -1,11 +1,11 @@
-"""A task whose current version cannot be decrypted takes no work, and stops none of other tasks."""
+"""A task whose current version cannot be decrypted accepts no submissions and affects no other task."""
 
 import pytest
 
 from scores.models import WorkflowRun
 from tasks.models import Completion
 from tests.factories import CompletionFactory, RunFactory, ScoreFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.scores.submitting import item, problems, rows
 from tests.support.damaging import damage_row
 
@@ -53,10 +53,10 @@ def test_c30_a_whole_batch_with_such_an_item_stores_nothing_and_names_it(api, he
 
 
 def test_c30_live_rewards_of_it_are_refused_and_those_of_others_are_not(api, healthy, damaged):
-    refused = api.post("/rewards", asked(damaged, "good"))
+    refused = api.post("/rewards", reward_request(damaged, "good"))
     assert (refused.status_code, refused.json()["code"]) == (409, "unreadable")
     assert rows() == (0, 0)
-    assert api.post("/rewards", asked(healthy, "good")).status_code == 200
+    assert api.post("/rewards", reward_request(healthy, "good")).status_code == 200
 
 
 def test_c30_a_completion_of_it_can_be_scored_again_where_no_system_prompt_is_missing(api, damaged):

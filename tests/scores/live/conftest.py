@@ -7,7 +7,7 @@ import pytest
 from scores.models import WorkflowRun
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, ScoreFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def key(db):
 
 @pytest.fixture
 def live_task(key):
-    """Its grader is called by nobody: the tests score."""
+    """Nothing calls its grader: the tests score."""
     return TaskFactory(organization=key.organization)
 
 
@@ -27,12 +27,12 @@ def trainer(key, live_task):
     api = Api(key.text)
 
     def ask(*items, task=live_task, **members):
-        answer = api.post("/rewards", asked(task, *items, **members))
+        answer = api.post("/rewards", reward_request(task, *items, **members))
         assert answer.status_code == 200, answer.content
         return answer.json()["rewards"]
 
     def refused(*items, task=live_task, **members):
-        return api.post("/rewards", asked(task, *items, **members))
+        return api.post("/rewards", reward_request(task, *items, **members))
 
     return SimpleNamespace(api=api, ask=ask, refused=refused)
 

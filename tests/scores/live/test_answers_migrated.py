@@ -32,7 +32,7 @@ def test_each_gets_the_model_of_its_completion_and_is_no_copy():
     assert LiveAnswer.objects.values_list("model_id", "replaces").get() == ("step-7", completion.pk)
 
 
-def test_an_answer_whose_completion_is_gone_is_deleted():
+def test_an_answer_of_a_deleted_completion_is_deleted():
     completion = CompletionFactory()
     answer(ids.new(), completion)
     run(MIGRATION.MODELS, MIGRATION.ORPHANS)

@@ -153,7 +153,7 @@ class TestSourcesOfPanels:
         assert (first.value, first.confidence) == (second.value, second.confidence)
         assert (second.aggregation, second.used, Score.objects.filter(reused_from=None).count()) == (aggregation, 2, 2)
 
-    def test_after_a_part_failed_the_whole_panel_judges_it(self, trainer, key, graders):
+    def test_if_one_grader_fails_the_whole_panel_judges_it(self, trainer, key, graders):
         task = TaskFactory(organization=key.organization, graders=graders)
         trainer.ask("good", task=task, modelId="A")
         trainer.ask("good", task=task, modelId="B")
@@ -280,7 +280,7 @@ class TestOneLeavesTheOther:
 
 
 class TestFreshness:
-    def test_another_version_of_the_grader_makes_a_copy_stale_too(self, trainer, copied, live_task):
+    def test_a_new_version_of_the_grader_makes_a_copy_stale_too(self, trainer, copied, live_task):
         newer(live_task.version.members.get().grader)
         assert trainer.ask("good", modelId="B")[0]["status"] == "pending"
         assert [run.completion.model_id for run in due()] == ["B"]
@@ -296,7 +296,7 @@ class TestFreshness:
         judge()
         assert trainer.ask("good", modelId="A")[0]["status"] == "failed"
 
-    def test_after_its_minute_the_failed_one_copies_what_was_judged_since(self, trainer):
+    def test_after_a_minute_a_failed_record_copies_a_newer_judgement(self, trainer):
         trainer.ask("good", modelId="A")
         fail()
         trainer.ask("good", modelId="B")
@@ -310,7 +310,7 @@ class TestFreshness:
         judge()
         assert trainer.ask("good", modelId="B")[0]["code"] == "cancelled"
 
-    def test_of_many_sources_the_newest_final_one_is_taken(self, trainer):
+    def test_the_newest_final_source_is_copied(self, trainer):
         trainer.ask("good", modelId="A", fresh=True)
         judge({"good": 0.25})
         trainer.ask("good", modelId="B", fresh=True)
@@ -320,20 +320,20 @@ class TestFreshness:
 
 
 class TestWhoMayAsk:
-    def test_an_archived_task_takes_no_new_record_and_answers_what_it_has(self, trainer, copied, live_task):
+    def test_an_archived_task_creates_no_record_and_returns_existing_ones(self, trainer, copied, live_task):
         live_task.archived = True
         live_task.save()
         assert trainer.refused("good", modelId="C").json()["code"] == "task_archived"
         assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
 
-    def test_a_task_with_an_inactive_grader_takes_no_new_record_either(self, trainer, copied, live_task):
+    def test_a_task_with_an_inactive_grader_creates_no_record_either(self, trainer, copied, live_task):
         live_task.version.members.get().grader.__class__.objects.update(status="inactive")
         assert trainer.refused("good", modelId="C").json()["code"] == "grader_inactive"
         assert trainer.ask("good", modelId="B")[0]["value"] == 1.0
 
 
 class TestTheSweep:
-    def test_it_takes_page_after_page(self, trainer, monkeypatch):
+    def test_copies_are_ended_page_by_page(self, trainer, monkeypatch):
         monkeypatch.setattr(copies, "CHECK_LIMIT", 2)
         items = [f"good {number}" for number in range(5)]
         trainer.ask(*items, modelId="A")
@@ -354,12 +354,12 @@ class TestTheSweep:
             copies.sweep()
         assert Reward.objects.count() == 6
 
-    def test_nothing_to_do_is_one_query(self, db, django_assert_num_queries):
+    def test_nothing_to_do_takes_one_query(self, db, django_assert_num_queries):
         copies.sweep()
         with django_assert_num_queries(1):
             assert copies.sweep() == []
 
-    def test_many_copies_are_few_statements(self, trainer, django_assert_max_num_queries):
+    def test_many_copies_take_few_statements(self, trainer, django_assert_max_num_queries):
         items = [f"good {number}" for number in range(60)]
         trainer.ask(*items, modelId="A")
         trainer.ask(*items, modelId="B")

@@ -34,7 +34,7 @@ class TestAtTheSameMoment:
         sweep.sweep(passes=1)
         assert list(Reward.objects.values_list("value", flat=True)) == [1.0] * 4
 
-    def test_overlapping_requests_in_other_orders_never_wait_in_a_circle(self, key, live_task):
+    def test_overlapping_requests_in_different_orders_never_deadlock(self, key, live_task):
         requests = [
             ask(key, live_task, *MANY, modelId="A"),
             ask(key, live_task, *reversed(MANY), modelId="B"),
@@ -62,14 +62,14 @@ class TestAtTheSameMoment:
         newest = {model: Reward.objects.filter(completion__model_id=model).latest("pk").value for model in "ABCD"}
         assert newest == dict.fromkeys("ABCD", 1.0)
 
-    def test_c19_fresh_callers_at_once_are_each_judged(self, key, live_task):
+    def test_c19_concurrent_fresh_calls_are_each_judged(self, key, live_task):
         together(*[ask(key, live_task, "good", "bad", "good", fresh=True, modelId=model) for model in "ABAB"])
         assert len(due()) == 12
         assert LiveAnswer.objects.count() == 4
         judge()
         assert Score.objects.filter(reused_from=None).count() == 12
 
-    def test_fresh_and_other_callers_at_once_all_end(self, key, live_task):
+    def test_concurrent_fresh_and_other_calls_all_end(self, key, live_task):
         requests = [
             ask(key, live_task, *MANY, modelId="A"),
             ask(key, live_task, *reversed(MANY), fresh=True, modelId="B"),
@@ -146,7 +146,7 @@ class TestWhileItIsStored:
         between(rescore)
         assert ask(key, live_task, "good", modelId="B")()[0]["value"] == 0.5
 
-    def test_a_save_that_commits_after_the_last_look_is_seen_by_the_sweep(self, key, live_task, monkeypatch):
+    def test_the_sweep_sees_a_save_committed_after_the_last_check(self, key, live_task, monkeypatch):
         """No wake-up is needed: the answering call saw nothing, and the process is killed."""
         ask(key, live_task, "good", modelId="A")()
         monkeypatch.setattr(answering.LiveSubmission, "end_copies", lambda submitted: judge())
@@ -177,7 +177,7 @@ class TestWhileItIsCopied:
         assert set(runs_of_b.values_list("status", flat=True)) in ({"completed"}, {"pending"})
         assert Score.objects.exclude(reused_from=None).count() == runs_of_b.filter(status="completed").count()
 
-    def test_an_erasure_of_the_copy_and_its_end_leave_one_of_them(self, key, live_task):
+    def test_of_an_erasure_and_the_end_of_a_copy_one_wins(self, key, live_task):
         ask(key, live_task, *MANY, modelId="A")()
         ask(key, live_task, *MANY, modelId="B")()
         judge()

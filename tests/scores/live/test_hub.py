@@ -1,4 +1,4 @@
-"""The hub that live rewards wait at: many ids for one waiter, threads and coroutines, and nobody left behind."""
+"""The hub for waiting live rewards: many ids for one waiter, threads and coroutines, and every wait ends."""
 
 import asyncio
 import threading
@@ -25,15 +25,15 @@ def hub():
 
 @pytest.mark.django_db
 class TestWithoutWaiting:
-    @pytest.mark.parametrize(("wanted", "seconds"), [([], 10), ([uuid4()], 0), ([uuid4()], -1)])
-    def test_nothing_to_wait_for_or_no_time_is_answered_at_once(self, hub, wanted, seconds):
+    @pytest.mark.parametrize(("completion_ids", "seconds"), [([], 10), ([uuid4()], 0), ([uuid4()], -1)])
+    def test_without_ids_or_time_a_wait_returns_at_once(self, hub, completion_ids, seconds):
         begun = time.monotonic()
-        assert hub.wait_all(wanted, seconds) == set()
-        assert asyncio.run(hub.wait_all_async(wanted, seconds)) == set()
+        assert hub.wait_all(completion_ids, seconds) == set()
+        assert asyncio.run(hub.wait_all_async(completion_ids, seconds)) == set()
         assert time.monotonic() - begun < SOON_S
         assert not hub._loop.is_running
 
-    def test_nor_does_anybody_wait_when_too_many_threads_do(self, hub, settings):
+    def test_with_too_many_waiting_threads_a_wait_returns_at_once(self, hub, settings):
         settings.LONG_POLL_MAX_WAITERS = 0
         begun = time.monotonic()
         assert hub.wait_all([uuid4()], 30) == set()
@@ -52,32 +52,34 @@ class TestOnPostgres:
         ScoreFactory(run=RunFactory(completion=completion, status="completed"))
 
     def test_a_thread_waits_for_all_of_them(self, hub, completions):
-        wanted = {one.pk for one in completions}
-        future = aside(lambda: hub.wait_all(wanted, PATIENCE_S))
+        completion_ids = {completion.pk for completion in completions}
+        future = aside(lambda: hub.wait_all(completion_ids, PATIENCE_S))
         until(lambda: hub._waiting)
-        for one in completions[:2]:
-            self.scored(one)
+        for completion in completions[:2]:
+            self.scored(completion)
         until(lambda: len(hub._waiting) == 1)
         assert not future.done()
         self.scored(completions[2])
-        assert future.result(PATIENCE_S) == wanted
+        assert future.result(PATIENCE_S) == completion_ids
 
-    def test_after_the_time_it_has_those_that_are_final(self, hub, completions):
+    def test_at_the_timeout_a_wait_returns_the_final_ids(self, hub, completions):
         self.scored(completions[0])
-        assert hub.wait_all([one.pk for one in completions], 0.5) == {completions[0].pk}
+        assert hub.wait_all([completion.pk for completion in completions], 0.5) == {completions[0].pk}
 
-    def test_what_is_final_already_is_found_at_once(self, hub, completions):
+    def test_ids_that_are_already_final_are_returned_at_once(self, hub, completions):
         self.scored(completions[0])
         begun = time.monotonic()
         assert hub.wait_all([completions[0].pk], PATIENCE_S) == {completions[0].pk}
         assert time.monotonic() - begun < SOON_S
 
-    def test_it_holds_no_connection_meanwhile(self, hub, completions):
+    def test_a_wait_holds_no_connection(self, hub, completions):
         held = []
 
         def wait():
             connection.ensure_connection()
-            return hub.wait_all([one.pk for one in completions], PATIENCE_S, gone=lambda: held.append(seen()) or True)
+            return hub.wait_all(
+                [completion.pk for completion in completions], PATIENCE_S, gone=lambda: held.append(seen()) or True
+            )
 
         def seen():
             return connection.connection
@@ -85,21 +87,21 @@ class TestOnPostgres:
         assert aside(wait).result(PATIENCE_S) == set()
         assert held == [None]
 
-    def test_a_thread_whose_client_left_waits_no_longer(self, hub, completions):
+    def test_a_thread_stops_waiting_when_its_client_leaves(self, hub, completions):
         left = threading.Event()
         future = aside(lambda: hub.wait_all([completions[0].pk], PATIENCE_S, gone=left.is_set))
         until(lambda: hub._waiting)
         left.set()
         assert future.result(SOON_S + 1) == set()
 
-    def test_many_ids_are_asked_in_pieces(self, hub, completions, monkeypatch):
+    def test_many_ids_are_queried_in_groups(self, hub, completions, monkeypatch):
         monkeypatch.setattr("scores.results.waiting.ASKED_AT_ONCE", 2)
-        for one in completions:
-            self.scored(one)
-        wanted = {one.pk for one in completions}
-        assert hub.wait_all(wanted | {uuid4()}, 0.5) == wanted
+        for completion in completions:
+            self.scored(completion)
+        completion_ids = {completion.pk for completion in completions}
+        assert hub.wait_all(completion_ids | {uuid4()}, 0.5) == completion_ids
 
-    def test_what_nobody_expected_ends_neither_the_hub_nor_a_wait(self, hub, completions, monkeypatch, caplog):
+    def test_an_unexpected_error_ends_neither_the_hub_nor_a_wait(self, hub, completions, monkeypatch, caplog):
         faults, real = [ZeroDivisionError("once")], waiting.Reward
 
         class Failing:
@@ -128,12 +130,14 @@ class TestOnPostgres:
             await scored
             return await asyncio.gather(*tasks)
 
-        found = asyncio.run(wait())
-        assert [len(one) for one in found] == [1 if n % 3 == 0 else 2 for n in range(count)]
+        results = asyncio.run(wait())
+        assert [len(result) for result in results] == [1 if n % 3 == 0 else 2 for n in range(count)]
 
     def test_a_cancelled_coroutine_leaves_nothing(self, hub, completions):
         async def wait():
-            waiting = asyncio.ensure_future(hub.wait_all_async([one.pk for one in completions], PATIENCE_S))
+            waiting = asyncio.ensure_future(
+                hub.wait_all_async([completion.pk for completion in completions], PATIENCE_S)
+            )
             await asyncio.sleep(0.1)
             assert len(hub._waiting) == 3
             waiting.cancel()
@@ -143,7 +147,7 @@ class TestOnPostgres:
 
         asyncio.run(wait())
 
-    def test_a_coroutine_has_those_that_are_final_after_the_time(self, hub, completions):
+    def test_at_the_timeout_a_coroutine_gets_the_final_ids(self, hub, completions):
         self.scored(completions[1])
-        wanted = [one.pk for one in completions]
-        assert asyncio.run(hub.wait_all_async(wanted, 0.5)) == {completions[1].pk}
+        completion_ids = [completion.pk for completion in completions]
+        assert asyncio.run(hub.wait_all_async(completion_ids, 0.5)) == {completions[1].pk}

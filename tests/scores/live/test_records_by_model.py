@@ -10,7 +10,7 @@ from scores.engine import sweep
 from scores.models import LiveAnswer, Reward, Score, WorkflowRun
 from tasks.models import Completion
 from tests.factories import GraderFactory, RewardEndpointFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.scores.live.endpoints.conftest import call, whole  # noqa: F401 - a fixture
 from tests.scores.live.judging import due, judge
 from tests.scores.reviewing import subscribe
@@ -166,7 +166,7 @@ class TestTheRecord:
     def test_another_organization_never_reuses_it(self, trainer, second_answers, api_for):
         other = api_for(role="training_operator")
         task = TaskFactory(organization=other.organization)
-        (reward,) = other.post("/rewards", asked(task, "good", modelId="B")).json()["rewards"]
+        (reward,) = other.post("/rewards", reward_request(task, "good", modelId="B")).json()["rewards"]
         assert (reward["status"], Score.objects.filter(task=task).count()) == ("pending", 0)
 
 

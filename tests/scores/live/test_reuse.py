@@ -1,4 +1,4 @@
-"""Equal work is scored once, and anew when what stood for it stands no longer."""
+"""Equal work is scored once, and again when the earlier result is no longer valid."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from scores.retention import erasing
 from tasks.models import Completion, TaskVersion
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, RunFactory, ScoreFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.scores.submitting import rows
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ LONG_AGO = reuse.FAILED_FOR + timedelta(seconds=1)
 
 
 def ids_of(rewards):
-    return [one["completionId"] for one in rewards]
+    return [reward["completionId"] for reward in rewards]
 
 
 def newer(grader):
@@ -32,7 +32,9 @@ def newer(grader):
 
 def failed(reward, *, ago=timedelta(0), code="timeout", **changes):
     """The reward of a completion that failed so long ago."""
-    completion = next(one for one in Completion.objects.all() if public("comp", one) == reward["completionId"])
+    completion = next(
+        candidate for candidate in Completion.objects.all() if public("comp", candidate) == reward["completionId"]
+    )
     about = {"organization": completion.organization, "task": completion.task, "aggregation": "mean"}
     end = {"value": None, "confidence": None, "used": 0, "failed": 1, "error_code": code, **changes}
     return Reward.objects.create(completion=completion, **about, **end, scored_at=timezone.now() - ago)
@@ -45,7 +47,7 @@ class TestWhatIsEqual:
         assert first["completionId"] != other["completionId"]
         assert rows() == (2, 2)
 
-    def test_what_was_scored_before_is_answered_without_new_work(self, trainer, score):
+    def test_an_existing_score_is_returned_without_new_work(self, trainer, score):
         score(trainer.ask("4")[0], 0.25)
         (reward,) = trainer.ask("4")
         assert (reward["value"], reward["status"], rows()) == (0.25, "completed", (1, 1))
@@ -69,23 +71,23 @@ class TestWhatIsEqual:
             {"messages": [{"role": "user", "content": "What is 2 + 2?"}], "response": "4"},
         ],
     )
-    def test_whatever_a_grader_sees_makes_a_difference(self, trainer, other):
+    def test_everything_that_a_grader_sees_makes_a_difference(self, trainer, other):
         assert len(set(ids_of(trainer.ask("4", other)))) == 2
 
-    def test_the_order_of_members_makes_none(self, trainer):
-        one, two = {"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}
+    def test_the_order_of_members_makes_no_difference(self, trainer):
+        first, second = {"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"d": 3, "c": 2}, "a": 1}
         shared = {"prompt": "p", "response": "r"}
-        assert len(set(ids_of(trainer.ask({**shared, "metadata": one}, {**shared, "metadata": two})))) == 1
+        assert len(set(ids_of(trainer.ask({**shared, "metadata": first}, {**shared, "metadata": second})))) == 1
 
     def test_no_metadata_and_empty_metadata_are_the_same(self, trainer):
         bare = {"prompt": "p", "response": "r"}
         assert len(set(ids_of(trainer.ask(bare, {**bare, "metadata": {}}, {**bare, "metadata": None})))) == 1
 
-    def test_another_task_scores_for_itself(self, trainer, key):
+    def test_another_task_scores_separately(self, trainer, key):
         other = TaskFactory(organization=key.organization)
         assert ids_of(trainer.ask("4")) != ids_of(trainer.ask("4", task=other))
 
-    def test_another_version_of_the_task_scores_anew(self, trainer, live_task, score):
+    def test_another_version_of_the_task_scores_again(self, trainer, live_task, score):
         score(trainer.ask("4")[0])
         version = live_task.version
         newer = TaskVersion.objects.create(
@@ -96,14 +98,14 @@ class TestWhatIsEqual:
         live_task.save(update_fields=["version"])
         assert trainer.ask("4")[0]["status"] == "pending"
 
-    def test_another_organization_never_meets_it(self, trainer, live_task, score):
+    def test_another_organization_never_reuses_it(self, trainer, live_task, score):
         score(trainer.ask("4")[0])
         theirs = ApiKeyFactory(role="training_operator")
         task = TaskFactory(organization=theirs.organization)
-        answer = Api(theirs.text).post("/rewards", asked(task, "4"))
+        answer = Api(theirs.text).post("/rewards", reward_request(task, "4"))
         assert answer.json()["rewards"][0]["status"] == "pending"
 
-    def test_a_completion_submitted_otherwise_stands_for_nothing(self, trainer, live_task):
+    def test_a_completion_submitted_by_another_call_is_never_reused(self, trainer, live_task):
         ScoreFactory(run__completion__task=live_task, run__completion__response="4")
         assert trainer.ask("4")[0]["status"] == "pending"
 
@@ -116,7 +118,7 @@ class TestFresh:
         assert first["completionId"] != again["completionId"]
         assert rows() == (3, 3)
 
-    def test_the_newest_stands_from_then_on(self, trainer, score):
+    def test_later_requests_reuse_the_newest(self, trainer, score):
         score(trainer.ask("4")[0], 0.25)
         score(trainer.ask("4", fresh=True)[0], 0.75)
         assert trainer.ask("4")[0]["value"] == 0.75
@@ -124,7 +126,7 @@ class TestFresh:
 
 
 class TestGraderVersions:
-    def test_another_version_of_the_grader_scores_anew(self, trainer, live_task, score):
+    def test_another_version_of_the_grader_scores_again(self, trainer, live_task, score):
         score(trainer.ask("4")[0], 0.25)
         newer(live_task.version.members.get().grader)
         (reward,) = trainer.ask("4")
@@ -163,18 +165,18 @@ class TestGraderVersions:
 
 
 class TestFailures:
-    def test_one_is_answered_for_a_minute(self, trainer):
+    def test_a_failure_is_returned_for_a_minute(self, trainer):
         (pending,) = trainer.ask("4")
         failed(pending)
         (reward,) = trainer.ask("4")
         assert reward == {**pending, "status": "failed", "code": "timeout", "waitingFor": None}
         assert rows() == (1, 1)
 
-    def test_after_that_it_is_scored_anew(self, trainer):
+    def test_after_a_minute_it_is_scored_again(self, trainer):
         failed(trainer.ask("4")[0], ago=LONG_AGO)
         assert (trainer.ask("4")[0]["status"], rows()) == ("pending", (2, 2))
 
-    def test_so_is_what_a_part_of_the_panel_failed_on(self, trainer):
+    def test_a_partial_failure_of_the_panel_is_scored_again_too(self, trainer):
         partly = {"value": 0.5, "confidence": 1.0, "used": 1, "error_code": ""}
         row = failed(trainer.ask("4")[0], **partly)
         assert trainer.ask("4")[0]["value"] == 0.5
@@ -190,7 +192,7 @@ class TestFailures:
 
 
 class TestErasing:
-    def test_an_erased_one_stands_for_nothing(self, trainer, score):
+    def test_an_erased_completion_is_never_reused(self, trainer, score):
         (pending,) = trainer.ask("4")
         scored = score(pending)
         erasing.erase([scored.completion_id], end_unfinished=True)
@@ -198,19 +200,19 @@ class TestErasing:
         (reward,) = trainer.ask("4")
         assert (reward["status"], reward["completionId"] == pending["completionId"]) == ("pending", False)
 
-    def test_one_that_is_erased_while_it_is_scored_fails(self, trainer):
+    def test_a_completion_erased_during_scoring_fails(self, trainer):
         trainer.ask("4")
         erasing.erase([Completion.objects.get().pk], end_unfinished=True)
         reward = Reward.objects.get()
         assert (reward.value, reward.error_code) == (None, "erased")
 
-    def test_neither_text_nor_metadata_is_in_its_row(self, trainer):
+    def test_its_row_contains_neither_text_nor_metadata(self, trainer):
         trainer.ask({"prompt": "a secret", "response": "another", "metadata": {"label": "third"}})
         row = LiveAnswer.objects.get()
         assert len(bytes(row.answer_digest)) == 32
 
 
-def test_what_does_not_change_needs_few_queries(trainer, django_assert_max_num_queries, score):
+def test_unchanged_rewards_take_few_queries(trainer, django_assert_max_num_queries, score):
     for reward in trainer.ask(*map(str, range(20))):
         score(reward)
     with django_assert_max_num_queries(25):

@@ -10,7 +10,7 @@ from scores.models import WorkflowRun
 from tasks.models import Completion
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, OrganizationFactory, TaskFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.scores.submitting import OTHER_TASK, problems, rows
 
 pytestmark = pytest.mark.django_db
@@ -21,12 +21,12 @@ class TestTheAnswer:
         fake.judge = lambda completion: float(completion["response"]) / 100
         mine = ApiKeyFactory(role="training_operator", organization=grader.organization)
         api, responses = Api(mine.text), ["7", "3", "99", "3", "50"]
-        api.post("/rewards", asked(task, *responses))
+        api.post("/rewards", reward_request(task, *responses))
         drain(grader)
-        rewards = api.post("/rewards", asked(task, *responses)).json()["rewards"]
-        assert [one["value"] for one in rewards] == [0.07, 0.03, 0.99, 0.03, 0.5]
-        assert {one["status"] for one in rewards} == {"completed"}
-        assert {one["confidence"] for one in rewards} == {0.9}
+        rewards = api.post("/rewards", reward_request(task, *responses)).json()["rewards"]
+        assert [reward["value"] for reward in rewards] == [0.07, 0.03, 0.99, 0.03, 0.5]
+        assert {reward["status"] for reward in rewards} == {"completed"}
+        assert {reward["confidence"] for reward in rewards} == {0.9}
         assert len(fake.items) == 4
 
     def test_each_has_six_members_in_every_status(self, trainer):
@@ -38,19 +38,19 @@ class TestTheAnswer:
             "code": None,
         }  # fmt: skip
 
-    def test_what_fails_says_so_with_its_code_and_never_a_number(self, grader, task, drain, fake):
+    def test_a_failure_has_a_code_and_never_a_number(self, grader, task, drain, fake):
         fake.judge = lambda completion: "cannot_judge" if completion["response"] == "bad" else 1
         api = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
         task.max_attempts = 1
         task.save(update_fields=["max_attempts"])
-        api.post("/rewards", asked(task, "good", "bad"))
+        api.post("/rewards", reward_request(task, "good", "bad"))
         drain(grader)
-        good, bad = api.post("/rewards", asked(task, "good", "bad")).json()["rewards"]
+        good, bad = api.post("/rewards", reward_request(task, "good", "bad")).json()["rewards"]
         assert (good["value"], good["status"], good["code"]) == (1.0, "completed", None)
         assert (bad["value"], bad["confidence"], bad["status"]) == (None, None, "failed")
         assert bad["code"]
 
-    def test_it_stores_completions_as_any_other_call_does(self, trainer, key, live_task):
+    def test_it_stores_completions_like_a_submission(self, trainer, key, live_task):
         messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
         trainer.ask({"messages": messages, "response": "Hello", "metadata": {"step": 1}}, modelId="policy-7")
         completion = Completion.objects.get()
@@ -58,7 +58,7 @@ class TestTheAnswer:
         assert (completion.metadata, completion.model_id, completion.created_by) == ({"step": 1}, "policy-7", key.user)
         assert (completion.task_version, completion.priority) == (live_task.version, 2)
 
-    def test_a_sender_that_names_no_model_is_called_live(self, trainer):
+    def test_without_a_model_the_model_is_live(self, trainer):
         trainer.ask("4")
         assert Completion.objects.get().model_id == "live"
 
@@ -77,7 +77,7 @@ class TestTheAnswer:
 
 
 class TestTheDeadline:
-    def test_without_room_for_waiters_the_present_state_is_answered_at_once(self, trainer, settings):
+    def test_with_too_many_waiters_the_current_state_is_returned_at_once(self, trainer, settings):
         settings.LONG_POLL_MAX_WAITERS = 0
         begun = time.monotonic()
         assert trainer.ask("4", deadlineMs=300_000)[0]["status"] == "pending"
@@ -89,12 +89,12 @@ class TestTheDeadline:
         assert 0.3 <= time.monotonic() - begun < 5
 
     @pytest.mark.parametrize(
-        ("given", "code"),
+        ("deadline", "code"),
         [(-1, "out_of_range"), (300_001, "out_of_range"), ("30000", "wrong_type"), (True, "wrong_type"),
          (0.5, "wrong_type")],
     )  # fmt: skip
-    def test_one_that_is_none_is_refused(self, trainer, given, code):
-        assert problems(trainer.refused("4", deadlineMs=given)) == [("/deadlineMs", code)]
+    def test_one_that_is_none_is_refused(self, trainer, deadline, code):
+        assert problems(trainer.refused("4", deadlineMs=deadline)) == [("/deadlineMs", code)]
 
 
 class TestRefusals:
@@ -191,46 +191,46 @@ class TestAccess:
     )
     def test_the_role_decides(self, live_task, role, status):
         api = Api(ApiKeyFactory(role=role, organization=live_task.organization).text)
-        assert api.post("/rewards", asked(live_task, "4")).status_code == status
+        assert api.post("/rewards", reward_request(live_task, "4")).status_code == status
 
     def test_without_a_key_nothing_is_scored(self, live_task):
-        assert Api().post("/rewards", asked(live_task, "4")).status_code == 401
+        assert Api().post("/rewards", reward_request(live_task, "4")).status_code == 401
         assert rows() == (0, 0)
 
     def test_the_operating_organization_scores_for_others_under_their_name(self, live_task):
         api = Api(ApiKeyFactory(role="admin", organization=OrganizationFactory(operating=True)).text)
-        assert api.post("/rewards", asked(live_task, "4")).status_code == 200
+        assert api.post("/rewards", reward_request(live_task, "4")).status_code == 200
         assert Completion.objects.get().organization == live_task.organization
 
     def test_a_test_key_uses_only_graders_of_its_own_organization(self, key, live_task):
         elsewhere = TaskFactory(organization=key.organization, graders=[GraderFactory(visibility="listed")])
         api = Api(ApiKeyFactory(role="training_operator", organization=key.organization, kind="test").text)
-        assert problems(api.post("/rewards", asked(elsewhere, "4")), 403) == [("/taskId", "forbidden")]
-        assert api.post("/rewards", asked(live_task, "4")).status_code == 200
+        assert problems(api.post("/rewards", reward_request(elsewhere, "4")), 403) == [("/taskId", "forbidden")]
+        assert api.post("/rewards", reward_request(live_task, "4")).status_code == 200
 
 
 class TestTheTrail:
-    def test_a_call_is_one_event_that_names_the_task_and_no_text(self, trainer, key, live_task):
+    def test_a_call_is_one_event_with_the_task_and_without_text(self, trainer, key, live_task):
         trainer.ask({"prompt": "a secret", "response": "another"}, "5")
         (event,) = AuditEvent.objects.filter(resource="rewards")
         assert (event.action, event.status, event.outcome, event.user) == ("rewards.create", 200, "succeeded", key.user)
         assert (event.object_id, event.objects_count) == (public("task", live_task), 2)
         assert event.fields == ["taskId", "items", "deadlineMs"]
 
-    def test_so_is_a_refusal(self, trainer):
+    def test_a_refusal_is_one_event_too(self, trainer):
         trainer.refused()
         (event,) = AuditEvent.objects.filter(resource="rewards")
         assert (event.status, event.code, event.outcome) == (400, "invalid_request", "refused")
 
 
 class TestRepeating:
-    def test_an_idempotency_key_answers_what_was_answered(self, trainer, score, live_task):
-        first = trainer.api.post("/rewards", asked(live_task, "4", fresh=True), idempotency_key="k")
+    def test_an_idempotency_key_repeats_the_first_response(self, trainer, score, live_task):
+        first = trainer.api.post("/rewards", reward_request(live_task, "4", fresh=True), idempotency_key="k")
         score(first.json()["rewards"][0])
-        again = trainer.api.post("/rewards", asked(live_task, "4", fresh=True), idempotency_key="k")
+        again = trainer.api.post("/rewards", reward_request(live_task, "4", fresh=True), idempotency_key="k")
         assert (again.json(), again["Idempotency-Replayed"]) == (first.json(), "true")
         assert rows() == (1, 1)
-        other = trainer.api.post("/rewards", asked(live_task, "5"), idempotency_key="k")
+        other = trainer.api.post("/rewards", reward_request(live_task, "5"), idempotency_key="k")
         assert other.status_code == 422
 
     def test_a_run_is_made_for_each_grader_of_the_panel(self, trainer, key):

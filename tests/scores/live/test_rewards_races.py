@@ -1,4 +1,4 @@
-"""Live requests that meet, on PostgreSQL: equal work is scored once, nobody waits in a circle, and waits end."""
+"""Concurrent live requests, on PostgreSQL: equal work is scored once, nothing deadlocks, and waits end."""
 
 import time
 
@@ -13,7 +13,7 @@ from scores.retention import erasing
 from tasks.models import Completion
 from tests.conftest import Api
 from tests.factories import ScoreFactory, public
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.support.concurrency import PATIENCE_S, aside, together, until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
@@ -28,7 +28,7 @@ def _nobody_waits_any_more():
 
 def ask(key, task, *items, **members):
     def work():
-        answer = Api(key.text).post("/rewards", asked(task, *items, **members))
+        answer = Api(key.text).post("/rewards", reward_request(task, *items, **members))
         assert answer.status_code == 200, answer.content
         return answer.json()["rewards"]
 
@@ -36,7 +36,7 @@ def ask(key, task, *items, **members):
 
 
 def score(response, value=0.5):
-    completion = next(one for one in Completion.objects.all() if one.response == response)
+    completion = next(candidate for candidate in Completion.objects.all() if candidate.response == response)
     run = completion.runs.get()
     WorkflowRun.objects.filter(pk=run.pk).update(status="completed")
     ScoreFactory(run=run, value=value)
@@ -47,17 +47,19 @@ class TestEqualRequestsAtOnce:
     def test_they_share_one_completion(self, key, live_task, fresh):
         answers = together(*[ask(key, live_task, "4", fresh=fresh)] * 8)
         standing = LiveAnswer.objects.get().completion_id
-        assert public("comp", Completion.objects.get(pk=standing)) in {one["completionId"] for (one,) in answers}
-        assert fresh or len({one["completionId"] for (one,) in answers}) == 1
+        assert public("comp", Completion.objects.get(pk=standing)) in {reward["completionId"] for (reward,) in answers}
+        assert fresh or len({reward["completionId"] for (reward,) in answers}) == 1
         assert fresh or (Completion.objects.count(), WorkflowRun.objects.count()) == (1, 1)
 
-    def test_overlapping_ones_in_other_orders_never_wait_in_a_circle(self, key, live_task):
+    def test_overlapping_requests_in_different_orders_never_deadlock(self, key, live_task):
         works = [ask(key, live_task, *MANY), ask(key, live_task, *reversed(MANY)), ask(key, live_task, *MANY[20:])] * 2
         answers = together(*works)
         assert Completion.objects.count() == len(MANY)
-        assert [one["completionId"] for one in answers[0]] == [one["completionId"] for one in reversed(answers[1])]
+        assert [reward["completionId"] for reward in answers[0]] == [
+            reward["completionId"] for reward in reversed(answers[1])
+        ]
 
-    def test_what_has_ended_its_time_is_scored_anew_once(self, key, live_task):
+    def test_an_expired_failure_is_scored_again_once(self, key, live_task):
         (old,) = ask(key, live_task, "4")()
         about = Completion.objects.get()
         gone = {"value": None, "used": 0, "failed": 1, "aggregation": "mean", "error_code": "timeout"}
@@ -65,11 +67,11 @@ class TestEqualRequestsAtOnce:
             completion=about, organization=about.organization, task=about.task, **gone, scored_at="2020-01-01T00:00Z"
         )
         answers = together(*[ask(key, live_task, "4")] * 6)
-        assert {one["status"] for (one,) in answers} == {"pending"}
-        assert len({one["completionId"] for (one,) in answers} - {old["completionId"]}) == 1
+        assert {reward["status"] for (reward,) in answers} == {"pending"}
+        assert len({reward["completionId"] for (reward,) in answers} - {old["completionId"]}) == 1
         assert Completion.objects.count() == 2
 
-    def test_one_that_is_rolled_back_is_not_joined(self, key, live_task, monkeypatch):
+    def test_a_completion_that_is_rolled_back_is_not_joined(self, key, live_task, monkeypatch):
         """Its completions are never there: who waited for it stores its own."""
         real, blocked = answering._store, []
 
@@ -83,11 +85,11 @@ class TestEqualRequestsAtOnce:
 
         future = []
         monkeypatch.setattr(answering, "_store", store)
-        assert Api(key.text).post("/rewards", asked(live_task, "4")).status_code == 500
+        assert Api(key.text).post("/rewards", reward_request(live_task, "4")).status_code == 500
         (reward,) = future[0].result(PATIENCE_S)
         assert reward["completionId"] == public("comp", Completion.objects.get())
 
-    def test_what_is_erased_at_this_moment_is_scored_anew(self, key, live_task, monkeypatch):
+    def test_a_completion_being_erased_is_scored_again(self, key, live_task, monkeypatch):
         ask(key, live_task, "4")()
         old = Completion.objects.get().pk
         real, acted = reuse.take, []
@@ -115,24 +117,24 @@ def waits_for_a_lock():
 
 
 class TestWaiting:
-    def test_it_ends_when_the_last_item_is_final(self, key, live_task):
+    def test_the_wait_ends_when_the_last_item_is_final(self, key, live_task):
         future = aside(ask(key, live_task, "1", "2", "1", deadlineMs=60_000))
         until(lambda: Completion.objects.count() == 2 and waiting.hub._count)
         score("1", 0.1)
         assert not future.done()
         score("2", 0.2)
-        assert [one["value"] for one in future.result(PATIENCE_S)] == [0.1, 0.2, 0.1]
+        assert [reward["value"] for reward in future.result(PATIENCE_S)] == [0.1, 0.2, 0.1]
 
-    def test_the_deadline_brings_what_there_is(self, key, live_task):
+    def test_at_the_deadline_the_available_rewards_are_returned(self, key, live_task):
         ask(key, live_task, "1", "2")()
         score("1", 0.1)
         begun = time.monotonic()
-        one, two = ask(key, live_task, "1", "2", deadlineMs=500)()
-        assert (one["value"], two["value"]) == (0.1, None)
-        assert (one["status"], two["status"]) == ("completed", "pending")
+        first, second = ask(key, live_task, "1", "2", deadlineMs=500)()
+        assert (first["value"], second["value"]) == (0.1, None)
+        assert (first["status"], second["status"]) == ("completed", "pending")
         assert 0.5 <= time.monotonic() - begun < 5
 
-    def test_those_who_wait_hold_no_connection_and_no_transaction(self, key, live_task):
+    def test_waiting_requests_hold_no_connection_and_no_transaction(self, key, live_task):
         futures = [aside(ask(key, live_task, "1", deadlineMs=60_000)) for _ in range(settings.DB_POOL_SIZE + 4)]
         until(lambda: waiting.hub._count == len(futures))
         with transaction.atomic():  # nobody holds a lock on what stands
@@ -141,7 +143,7 @@ class TestWaiting:
         score("1", 0.25)
         assert {future.result(PATIENCE_S)[0]["value"] for future in futures} == {0.25}
 
-    def test_a_failure_ends_it_too(self, key, live_task):
+    def test_a_failure_ends_the_wait_too(self, key, live_task):
         future = aside(ask(key, live_task, "1", deadlineMs=60_000))
         until(lambda: Completion.objects.count() and waiting.hub._count)
         erasing.erase([Completion.objects.get().pk], end_unfinished=True)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, GraderFactory, TaskFactory
-from tests.scores.live.asking import asked
+from tests.scores.live.asking import reward_request
 from tests.support.calling_back import call_back
 
 pytestmark = pytest.mark.django_db
@@ -17,8 +17,8 @@ def ask(grader):
     api = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
 
     def work(task, *responses):
-        rewards = api.post("/rewards", asked(task, *responses)).json()["rewards"]
-        return [(one["status"], one["value"], one["code"]) for one in rewards]
+        rewards = api.post("/rewards", reward_request(task, *responses)).json()["rewards"]
+        return [(reward["status"], reward["value"], reward["code"]) for reward in rewards]
 
     return work
 
@@ -30,7 +30,7 @@ def test_an_asynchronous_grader_leaves_it_pending_until_its_callback(fake, ask, 
     mine = Api(ApiKeyFactory(role="training_operator", organization=grader.organization).text)
 
     def state():
-        (reward,) = mine.post("/rewards", asked(task, "4")).json()["rewards"]
+        (reward,) = mine.post("/rewards", reward_request(task, "4")).json()["rewards"]
         return reward["status"], reward["value"], reward["code"]
 
     assert state() == PENDING
@@ -41,7 +41,7 @@ def test_an_asynchronous_grader_leaves_it_pending_until_its_callback(fake, ask, 
     assert len(fake.accepted) == 1
 
 
-def test_what_waits_for_a_person_is_pending_and_its_neighbours_are_not(fake, grader, ask, drain):
+def test_only_the_item_that_waits_for_a_person_is_pending(fake, grader, ask, drain):
     fake.judge = lambda completion: {"value": 0.25, "confidence": float(completion["response"])}
     task = TaskFactory(organization=grader.organization, graders=[grader], review_below_confidence=0.5)
     ask(task, "0.9", "0.1")
@@ -49,7 +49,7 @@ def test_what_waits_for_a_person_is_pending_and_its_neighbours_are_not(fake, gra
     assert ask(task, "0.9", "0.1") == [("completed", 0.25, None), PENDING]
 
 
-def test_a_panel_is_pending_until_its_last_grader_has_spoken(fake, grader, ask, drain):
+def test_a_panel_is_pending_until_its_last_grader_has_judged(fake, grader, ask, drain):
     other = GraderFactory(endpoint=fake.url, organization=grader.organization, max_batch_size=10)
     task = TaskFactory(organization=grader.organization, graders=[grader, other])
     ask(task, "4")

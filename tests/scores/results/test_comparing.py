@@ -18,7 +18,7 @@ def task(db):
 
 
 def scored(task, model, *values, prompts=None):
-    """Completions of a model with these rewards, each of a prompt of its own unless `prompts` tells."""
+    """Completions of a model with these rewards, each of its own prompt unless `prompts` names them."""
     for at, value in enumerate(values):
         digest = (prompts[at] if prompts else f"{model}-{at}").encode().ljust(16, b"\0")[:16]
         completion = CompletionFactory(task=task, model_id=model, prompt_digest=digest)
@@ -26,15 +26,15 @@ def scored(task, model, *values, prompts=None):
 
 
 def of(task, model):
-    return next(one for one in comparisons.of_task(task.pk).models if one.model == model)
+    return next(row for row in comparisons.of_task(task.pk).models if row.model == model)
 
 
-def test_a_task_without_a_score_compares_nothing(task):
-    found = comparisons.of_task(task.pk)
-    assert (found.models, found.count, found.since, found.mean) == ([], 0, None, None)
+def test_a_task_without_scores_has_an_empty_comparison(task):
+    comparison = comparisons.of_task(task.pk)
+    assert (comparison.models, comparison.count, comparison.since, comparison.mean) == ([], 0, None, None)
 
 
-def test_the_interval_is_students_where_each_prompt_has_one_answer(task):
+def test_with_one_answer_per_prompt_the_interval_is_students(task):
     values = [0.2, 0.4, 0.5, 0.9]
     scored(task, "a", *values)
     model = of(task, "a")
@@ -77,8 +77,8 @@ def test_failures_and_other_tasks_do_not_count(task):
         completion=failed, organization=task.organization, task=task, aggregation="mean", used=0, failed=1,
         error_code="timeout",
     )  # fmt: skip
-    found = comparisons.of_task(task.pk)
-    assert (found.count, found.mean, [one.count for one in found.models]) == (1, 0.5, [1])
+    comparison = comparisons.of_task(task.pk)
+    assert (comparison.count, comparison.mean, [model.count for model in comparison.models]) == (1, 0.5, [1])
 
 
 def test_the_buckets_hold_both_ends(task):
@@ -87,39 +87,42 @@ def test_the_buckets_hold_both_ends(task):
     assert (len(bins), sum(bins), bins[0], bins[BINS // 2], bins[-1]) == (BINS, 5, 2, 1, 2)
 
 
-def test_only_the_newest_are_looked_at(task, monkeypatch):
+def test_only_the_newest_scores_are_compared(task, monkeypatch):
     scored(task, "old", 0.1, 0.2)
     scored(task, "new", 0.8, 0.9)
     monkeypatch.setattr(comparisons, "NEWEST", 2)
-    found = comparisons.of_task(task.pk)
-    assert ([one.model for one in found.models], found.count, found.is_full) == (["new"], 2, True)
+    comparison = comparisons.of_task(task.pk)
+    assert ([model.model for model in comparison.models], comparison.count, comparison.is_full) == (["new"], 2, True)
 
 
-def test_the_course_over_time_has_the_mean_of_each_time(task):
+def test_the_course_over_time_has_the_mean_of_each_period(task):
     scored(task, "a", 0.2, 0.4, 0.9)
     start = datetime(2026, 11, 1, tzinfo=UTC)
     for at, reward in enumerate(Reward.objects.order_by("completion_id")):
         Reward.objects.filter(pk=reward.pk).update(scored_at=start + timedelta(days=[0, 0, 40][at]))
-    found = comparisons.of_task(task.pk)
-    assert abs(found.since - start) < timedelta(seconds=1)
-    assert abs(found.until - start - timedelta(days=40)) < timedelta(seconds=1)
+    comparison = comparisons.of_task(task.pk)
+    assert abs(comparison.since - start) < timedelta(seconds=1)
+    assert abs(comparison.until - start - timedelta(days=40)) < timedelta(seconds=1)
     (first, low), (last, high) = of(task, "a").moments
     assert (low, high) == (pytest.approx(0.3), pytest.approx(0.9))
-    assert found.since <= first < last <= found.until
+    assert comparison.since <= first < last <= comparison.until
 
 
-def test_models_stand_by_their_means_and_a_clear_difference_is_told(task):
+def test_models_are_ordered_by_mean_and_clear_differences_are_marked(task):
     scored(task, "low", 0.1, 0.12, 0.11, 0.09)
     scored(task, "high", 0.9, 0.92, 0.91, 0.89)
     scored(task, "near", 0.85, 0.95, 0.8, 0.99)
     scored(task, "alone", 0.5)
-    found = comparisons.of_task(task.pk)
-    assert [one.model for one in found.models] == ["high", "near", "alone", "low"]
-    told = {(one.better, one.worse): one.is_clear for one in comparisons.differences(found.models)}
-    assert told == {("high", "low"): True, ("near", "low"): True, ("high", "near"): False}
+    comparison = comparisons.of_task(task.pk)
+    assert [model.model for model in comparison.models] == ["high", "near", "alone", "low"]
+    clear_by_pair = {
+        (difference.better, difference.worse): difference.is_clear
+        for difference in comparisons.differences(comparison.models)
+    }
+    assert clear_by_pair == {("high", "low"): True, ("near", "low"): True, ("high", "near"): False}
 
 
-def test_two_models_that_always_score_the_same_differ_by_nothing_uncertain(task):
+def test_two_models_with_equal_constant_scores_differ_by_exactly_zero(task):
     scored(task, "a", 1.0, 1.0)
     scored(task, "b", 1.0, 1.0)
     (pair,) = comparisons.differences(comparisons.of_task(task.pk).models)
@@ -130,11 +133,11 @@ def test_two_models_that_always_score_the_same_differ_by_nothing_uncertain(task)
     ("freedom", "expected"),
     [(1, 12.706), (2, 4.303), (10, 2.228), (11, 2.201), (30, 2.042), (120, 1.980), (1e6, 1.960)],
 )
-def test_the_quantile_is_that_of_the_tables(freedom, expected):
+def test_the_quantile_matches_published_tables(freedom, expected):
     assert math.isclose(quantile95(freedom), expected, abs_tol=0.001)
 
 
 def test_names_of_models_are_data(task):
     name = "'; drop table tasks_task; -- %s {source} \u202e"
     scored(task, name, 0.5)
-    assert [one.model for one in comparisons.of_task(task.pk).models] == [name]
+    assert [model.model for model in comparisons.of_task(task.pk).models] == [name]

@@ -32,17 +32,17 @@ def task(api):
     return TaskFactory(organization=api.organization)
 
 
-def made(task, response, **members):
+def make_completion(task, response, **members):
     return CompletionFactory(task=task, response=response, **members)
 
 
 def responses(answer):
     assert answer.status_code == 200, answer.content
-    return [one["response"] for one in answer.json()["completions"]]
+    return [completion["response"] for completion in answer.json()["completions"]]
 
 
-def test_the_list_has_the_shape_of_one(api, task):
-    completion = made(task, "4", metadata={"10": 1, "2": 2})
+def test_an_item_of_the_list_has_the_shape_of_a_single_completion(api, task):
+    completion = make_completion(task, "4", metadata={"10": 1, "2": 2})
     RunFactory(completion=completion)
     body = api.get("/completions").json()
     assert list(body) == ["completions", "pagination"]
@@ -50,17 +50,17 @@ def test_the_list_has_the_shape_of_one(api, task):
     assert body["completions"] == [api.get(f"/completions/{public('comp', completion)}").json()["completion"]]
 
 
-def test_the_newest_come_first_unless_asked_otherwise(api, task):
+def test_the_newest_come_first_by_default(api, task):
     for n in range(3):
-        made(task, str(n))
+        make_completion(task, str(n))
     assert responses(api.get("/completions")) == ["2", "1", "0"]
     assert responses(api.get("/completions?sort=-createdAt")) == ["2", "1", "0"]
     assert responses(api.get("/completions?sort=createdAt")) == ["0", "1", "2"]
 
 
-def test_pages_by_offset_and_by_cursor_hold_everything_once(api, task):
+def test_offset_and_cursor_pages_list_every_row_once(api, task):
     for n in range(7):
-        made(task, str(n))
+        make_completion(task, str(n))
     assert responses(api.get("/completions?limit=3&offset=5")) == ["1", "0"]
     seen, path = [], "/completions?limit=2&sort=createdAt"
     while path:
@@ -73,9 +73,9 @@ def test_pages_by_offset_and_by_cursor_hold_everything_once(api, task):
 
 def test_exact_filters(api, task):
     other = TaskFactory(organization=api.organization)
-    made(task, "a", external_id="x")
-    made(task, "b", model_id="model-b", source="manual")
-    made(other, "c", external_id="x", model_id="model-b")
+    make_completion(task, "a", external_id="x")
+    make_completion(task, "b", model_id="model-b", source="manual")
+    make_completion(other, "c", external_id="x", model_id="model-b")
     for query, expected in {
         f"taskId={public('task', task)}": "ba",
         "modelId=model-b": "cb",
@@ -89,37 +89,37 @@ def test_exact_filters(api, task):
         assert "".join(responses(api.get(f"/completions?{query}"))) == expected, query
 
 
-def test_the_filter_by_status_says_what_each_completion_says(api, task):
-    made(task, "no run begun").runs.create(
+def test_the_status_filter_matches_the_status_of_each_completion(api, task):
+    make_completion(task, "no run begun").runs.create(
         organization=task.organization, task=task, grader=task.version.members.get().grader, panel_size=1,
         deadline_at="2030-01-01T00:00:00Z",
     )  # fmt: skip
     for status, attempt in (
         ("running", 1), ("sleeping", 1), ("waiting", 1), ("pending", 1), ("sleeping", 0),
     ):  # fmt: skip
-        RunFactory(completion=made(task, f"{status} {attempt}"), status=status, attempt=attempt)
-    ScoreFactory(run__completion=made(task, "scored"))
-    failed = ScoreFactory(run__completion=made(task, "failed"), reward=False).completion
+        RunFactory(completion=make_completion(task, f"{status} {attempt}"), status=status, attempt=attempt)
+    ScoreFactory(run__completion=make_completion(task, "scored"))
+    failed = ScoreFactory(run__completion=make_completion(task, "failed"), reward=False).completion
     failed.scores.all().delete()
     failed.reward = type(ScoreFactory().completion.reward)(
         completion=failed, organization=failed.organization, task=task, aggregation="mean", used=0, failed=1,
         error_code="grader_timeout",
     )  # fmt: skip
     failed.reward.save()
-    said = {}
-    for one in api.get("/completions").json()["completions"]:
-        said.setdefault(one["status"], set()).add(one["response"])
-    assert {name: len(held) for name, held in said.items()} == {
+    responses_by_status = {}
+    for completion in api.get("/completions").json()["completions"]:
+        responses_by_status.setdefault(completion["status"], set()).add(completion["response"])
+    assert {name: len(held) for name, held in responses_by_status.items()} == {
         "pending": 2, "processing": 4, "completed": 1, "failed": 1,
     }  # fmt: skip
-    for name, held in said.items():
+    for name, held in responses_by_status.items():
         assert set(responses(api.get(f"/completions?status={name}"))) == held
 
 
 def test_dates_are_inclusive_as_dates_and_exclusive_as_instants(api, task):
     for day in (1, 2, 3):
         noon = datetime(2028, 2, 26 + day, 12, tzinfo=UTC)
-        made(task, str(day), id=ids.first_of(noon), created_at=noon)
+        make_completion(task, str(day), id=ids.first_of(noon), created_at=noon)
     for query, expected in {
         "startDate=2028-02-28": "32",
         "endDate=2028-02-28": "21",
@@ -161,8 +161,8 @@ def test_dates_are_inclusive_as_dates_and_exclusive_as_instants(api, task):
         ("prompt=x", "?prompt"),
     ],
 )
-def test_a_query_that_cannot_be_meant_is_refused(api, query, pointer):
-    assert [found for found, _ in problems(api.get(f"/completions?{query}"))] == [pointer]
+def test_an_invalid_query_is_refused(api, query, pointer):
+    assert [error_pointer for error_pointer, _ in problems(api.get(f"/completions?{query}"))] == [pointer]
 
 
 def test_a_task_that_the_caller_may_not_see_is_not_found(api):
@@ -172,15 +172,18 @@ def test_a_task_that_the_caller_may_not_see_is_not_found(api):
 
 
 def test_completions_of_other_organizations_are_neither_listed_nor_counted(api, task):
-    made(task, "mine")
-    made(TaskFactory(organization=OrganizationFactory()), "theirs", external_id="x")
+    make_completion(task, "mine")
+    make_completion(TaskFactory(organization=OrganizationFactory()), "theirs", external_id="x")
     body = api.get("/completions").json()
-    assert ([one["response"] for one in body["completions"]], body["pagination"]["total"]) == (["mine"], 1)
+    assert ([completion["response"] for completion in body["completions"]], body["pagination"]["total"]) == (
+        ["mine"],
+        1,
+    )
     assert responses(api.get("/completions?externalId=x")) == []
 
 
 def test_a_cursor_of_another_organization_or_list_is_refused(api, api_for, task):
-    made(task, "1"), made(task, "2")
+    make_completion(task, "1"), make_completion(task, "2")
     cursor = api.get("/completions?limit=1").json()["pagination"]["nextCursor"]
     assert problems(api_for().get(f"/completions?cursor={cursor}")) == [("?cursor", "invalid_cursor")]
     assert problems(api.get(f"/tasks?cursor={cursor}")) == [("?cursor", "invalid_cursor")]
@@ -188,12 +191,12 @@ def test_a_cursor_of_another_organization_or_list_is_refused(api, api_for, task)
 
 
 def test_an_admin_of_the_operating_organization_sees_all(admin_api, task):
-    made(task, "theirs")
+    make_completion(task, "theirs")
     assert responses(admin_api.get("/completions")) == ["theirs"]
     assert responses(admin_api.get(f"/completions?taskId={public('task', task)}")) == ["theirs"]
 
 
-def test_a_grader_owner_sees_none_that_nobody_shared(api_for, api):
+def test_a_grader_owner_sees_only_shared_completions(api_for, api):
     answer = api_for(role="grader_owner", organization=api.organization).get("/completions")
     assert (answer.status_code, answer.json()["completions"]) == (200, [])
 
@@ -205,7 +208,7 @@ def test_a_list_takes_the_same_few_queries_for_any_number_of_rows(api):
 
     def queries(count):
         for _ in range(count):
-            completion = made(task, "4", metadata={"a": 1})
+            completion = make_completion(task, "4", metadata={"a": 1})
             ScoreFactory(run=RunFactory(completion=completion, grader=graders[0], status="completed", attempt=1))
             RunFactory(completion=completion, grader=graders[1])
         api.get("/completions?limit=100")

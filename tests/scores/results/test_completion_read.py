@@ -34,7 +34,7 @@ def test_a_final_completion_shows_its_reward(api, completion):
     assert list(body["completion"]["metadata"]) == ["10", "2"]
 
 
-def test_it_is_not_sent_again_to_who_has_it(api, completion):
+def test_a_current_etag_gets_304(api, completion):
     path = path_of(completion)
     first = api.get(path)
     tag = first["ETag"]
@@ -54,7 +54,7 @@ def test_a_change_of_its_status_changes_the_tag(api, completion):
     assert (after.status_code, after.json()["completion"]["status"]) == (200, "processing")
 
 
-def test_what_another_organization_submitted_does_not_exist(api):
+def test_a_completion_of_another_organization_is_404(api):
     foreign = CompletionFactory(task=TaskFactory(organization=OrganizationFactory()))
     answers = [api.get(path_of(foreign)), api.get(f"/completions/{ids.encode('comp', ids.new())}")]
     assert [answer.status_code for answer in answers] == [404, 404]

@@ -49,7 +49,7 @@ def reward(completion, value, **members):
     )  # fmt: skip
 
 
-def test_before_a_run_has_begun_it_is_pending(api, completion):
+def test_before_a_run_starts_the_status_is_pending(api, completion):
     RunFactory(completion=completion)
     pending = state(api, completion)
     assert pending.pop("waitingFor")["reason"] == "queued"
@@ -57,7 +57,7 @@ def test_before_a_run_has_begun_it_is_pending(api, completion):
 
 
 @pytest.mark.parametrize("run", [("running", 1), ("sleeping", 1), ("waiting", 1), ("pending", 2)])
-def test_from_then_on_it_is_processing(api, completion, run):
+def test_after_a_run_starts_the_status_is_processing(api, completion, run):
     RunFactory(completion=completion, status=run[0], attempt=run[1])
     processing = state(api, completion)
     assert processing.pop("waitingFor")["reason"] in ("calling", "retry", "callback", "queued")
@@ -89,20 +89,20 @@ def panel_of_two(api, *, shadow=False):
 
 def test_the_score_of_a_panel_is_its_reward_without_a_grader(api):
     completion, runs = panel_of_two(api)
-    given = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.2, 0.8), strict=True)]
+    scores = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.2, 0.8), strict=True)]
     assert state(api, completion)["score"] is None
-    made = reward(completion, 0.5)
+    stored_reward = reward(completion, 0.5)
     body = state(api, completion)
     assert body["score"] == {
         "id": None, "completionId": public("comp", completion), "graderId": None, "graderVersion": None, "value": 0.5,
         "confidence": 0.5, "rawValue": 0.5, "scale": {"min": 0.0, "max": 1.0}, "calibrated": None,
-        "reasoning": None, "dimensions": None, "reviewedBy": None, "reusedFrom": None, "receipt": None, "createdAt": clock.wire(made.scored_at),
+        "reasoning": None, "dimensions": None, "reviewedBy": None, "reusedFrom": None, "receipt": None, "createdAt": clock.wire(stored_reward.scored_at),
     }  # fmt: skip
-    assert [score["id"] for score in body["scores"]] == [public("score", score) for score in given]
+    assert [score["id"] for score in body["scores"]] == [public("score", score) for score in scores]
     assert (body["reward"]["value"], body["reward"]["used"], body["status"]) == (0.5, 2, "completed")
 
 
-def test_a_panel_of_which_one_grader_failed_says_so(api):
+def test_a_panel_reports_a_failed_grader(api):
     completion, runs = panel_of_two(api)
     ScoreFactory(run=runs[0], value=0.2, reward=False)
     runs[1].status = "failed"
@@ -131,7 +131,7 @@ def test_a_failed_completion_has_neither_score_nor_reward(api, completion):
     }  # fmt: skip
 
 
-def test_a_final_one_is_not_sent_again_to_who_has_it(api, completion):
+def test_a_current_etag_of_a_final_score_gets_304(api, completion):
     RunFactory(completion=completion)
     assert "ETag" not in api.get(path_of(completion))
     ScoreFactory(run=completion.runs.get())
@@ -147,7 +147,7 @@ def test_a_stranger_finds_nothing(api_for, completion):
         assert problems(api_for(role=role).get(path_of(completion)), 404) == []
 
 
-def test_a_grader_owner_sees_the_own_score_and_no_reward(api_for):
+def test_a_grader_owner_sees_their_own_score_and_no_reward(api_for):
     owner = api_for(role="grader_owner")
     mine = GraderFactory(organization=owner.organization, created_by=owner.user, visibility="listed")
     theirs = GraderFactory(organization=owner.organization, created_by=UserFactory())
@@ -176,12 +176,12 @@ def test_a_colleague_with_another_grader_sees_nothing_of_it(api_for):
 @pytest.mark.parametrize(
     "wait", ["31", "30.001", "-1", "abc", "", "NaN", "Infinity", "1e999", "null", "true", "1&wait=2"]
 )
-def test_a_wait_that_is_none_is_refused(api, completion, wait):
+def test_an_invalid_wait_is_refused(api, completion, wait):
     assert [pointer for pointer, _ in problems(api.get(path_of(completion, f"?wait={wait}")))] == ["?wait"]
 
 
 @pytest.mark.parametrize("wait", ["0", "0.0", "30", "12.5"])
-def test_a_final_one_is_answered_without_waiting(api, completion, wait):
+def test_a_final_score_is_returned_without_waiting(api, completion, wait):
     ScoreFactory(run__completion=completion)
     assert api.get(path_of(completion, f"?wait={wait}")).json()["status"] == "completed"
 

@@ -52,7 +52,7 @@ def test_the_score_and_the_reward_are_those_that_the_api_shows(api_for):
     assert data["reward"]["value"] == 0.25
 
 
-def test_a_panel_tells_its_reward_in_the_shape_of_a_score(api_for):
+def test_an_event_of_a_panel_has_its_reward_in_the_shape_of_a_score(api_for):
     api = api_for(role="organization_admin")
     graders = [GraderFactory(organization=api.organization) for _ in range(2)]
     completion = CompletionFactory(task=TaskFactory(organization=api.organization, graders=graders))
@@ -86,14 +86,14 @@ def test_completions_of_evaluations_have_no_events(source, expected, panel_size,
     assert Event.objects.count() == expected
 
 
-def test_shadow_scores_are_never_told():
+def test_shadow_scores_emit_no_event():
     completion = ScoreFactory(value=0.25).completion
     shadow = RunFactory(completion=completion, grader=GraderFactory(), panel_size=0, status="completed")
     ScoreFactory(run=shadow, purpose="shadow", value=1.0, reward=False)
     assert events.completed([completion.pk])[completion.pk]["score"]["value"] == 0.25
 
 
-def test_a_failure_tells_its_code_whose_affair_it_is_and_what_to_change():
+def test_a_failure_has_its_code_who_is_responsible_and_what_to_change():
     run = RunFactory(status="failed", error_code="timeout", error_message="There was no answer.")
     failed_reward(run.completion, "timeout")
     data = events.failed([run.completion_id])[run.completion_id]
@@ -116,13 +116,13 @@ def test_c21_a_graders_own_words_and_our_advice_are_two_sentences():
     assert data["error"]["message"] == f"why. {failure_codes.advice('grader_error')}"
 
 
-def test_a_failure_of_the_panel_alone_has_a_sentence_too():
+def test_a_failure_of_only_the_panel_has_a_sentence_too():
     completion = CompletionFactory()
     failed_reward(completion, "panel_incomplete")
     assert events.failed([completion.pk])[completion.pk]["error"]["message"]
 
 
-def test_what_is_no_longer_so_is_not_told():
+def test_events_match_the_current_state():
     scored, failing, fresh = ScoreFactory().completion, CompletionFactory(), CompletionFactory()
     failed_reward(failing, "timeout")
     everything = [scored.pk, failing.pk, fresh.pk]
@@ -132,9 +132,9 @@ def test_what_is_no_longer_so_is_not_told():
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_any_number_takes_few_queries(count, django_assert_num_queries):
-    wanted = [ScoreFactory().completion_id for _ in range(count)]
+    completion_ids = [ScoreFactory().completion_id for _ in range(count)]
     with django_assert_num_queries(3):  # rewards, scores, and the scales of their versions
-        assert len(events.completed(wanted)) == count
+        assert len(events.completed(completion_ids)) == count
     lost = [RunFactory(status="failed", error_code="timeout").completion for _ in range(count)]
     for completion in lost:
         failed_reward(completion, "timeout")

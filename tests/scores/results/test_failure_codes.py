@@ -38,33 +38,33 @@ ELSEWHERE = {
 
 def codes_in(path):
     """{code: line}: what the module gives to calls of PLACE, to `code=` of a decision, or holds in a table of NAMED."""
-    found = {}
+    lines_by_code = {}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             place = PLACE.get(name, PLACE.get(name.rpartition(".")[2]) if "." in name else None)
             if place is not None and len(node.args) > place:
-                found |= dict.fromkeys(_texts(node.args[place]), node.lineno)
+                lines_by_code |= dict.fromkeys(_texts(node.args[place]), node.lineno)
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(isinstance(target, ast.Name) and target.id in NAMED for target in targets):
-                found |= dict.fromkeys(_texts(node.value), node.lineno)
+                lines_by_code |= dict.fromkeys(_texts(node.value), node.lineno)
         elif isinstance(node, ast.FunctionDef) and node.name == "_try_again":  # its codes come in tuples
             assigned = [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Assign)]
-            found |= {
+            lines_by_code |= {
                 value.elts[0].value: node.lineno
                 for value in assigned
                 if isinstance(value, ast.Tuple) and isinstance(value.elts[0], ast.Constant)
             }
-    return found
+    return lines_by_code
 
 
 def all_codes():
-    return {code: f"{path.relative_to(ROOT)}:{at}" for path in SOURCES for code, at in codes_in(path).items()}
+    return {code: f"{path.relative_to(ROOT)}:{line}" for path in SOURCES for code, line in codes_in(path).items()}
 
 
 def test_the_reader_of_the_source_finds_codes_in_all_the_ways_they_are_written():
-    found = all_codes()
+    codes = all_codes()
     for code in (
         "timeout", "tls_failed", "connection_reset", "address_refused",  # libcurl's table, the engine
         "rate_limited", "grader_unavailable", "try_again", "unsigned_refusal",  # statuses
@@ -72,25 +72,25 @@ def test_the_reader_of_the_source_finds_codes_in_all_the_ways_they_are_written()
         "deadline_exceeded", "grader_gone", "cancelled", "callback_expired", "review_expired", "review_rejected",
         "text_erased", "no_score", "panel_incomplete",
     ):  # fmt: skip
-        assert code in found, code
+        assert code in codes, code
 
 
 def test_every_code_that_a_run_can_end_with_is_listed():
-    found = all_codes()
-    assert {code: at for code, at in found.items() if code not in failure_codes.CODES.keys() | ELSEWHERE} == {}
+    codes = all_codes()
+    assert {code: place for code, place in codes.items() if code not in failure_codes.CODES.keys() | ELSEWHERE} == {}
 
 
-def test_no_code_is_listed_that_nothing_gives():
+def test_every_listed_code_is_used():
     assert sorted(failure_codes.CODES.keys() - all_codes().keys()) == []
 
 
 @pytest.mark.parametrize("code", sorted(failure_codes.CODES))
-def test_each_code_belongs_to_somebody_and_says_in_a_sentence_what_must_change(code):
+def test_each_code_has_an_owner_and_a_sentence_with_advice(code):
     assert failure_codes.fault(code) in ("grader", "caller", "platform")
     assert re.fullmatch(r"[A-Z].{10,160}\.", failure_codes.advice(code))
 
 
-def test_a_code_that_is_not_listed_can_only_be_ours():
+def test_an_unlisted_code_counts_as_the_platforms():
     assert failure_codes.fault("never_heard_of") == "platform"
     assert failure_codes.advice("never_heard_of")
 

@@ -1,4 +1,4 @@
-"""Reasoning and dimensions: for roles that read them, and where the grader redacts them for its own organization alone."""
+"""Reasoning and dimensions: for roles that read them, and redacted for other organizations if the grader says so."""
 
 import json
 from dataclasses import dataclass
@@ -69,18 +69,18 @@ def redact(grader, *, reasoning=True, dimensions=True):
 def seen(api, score):
     """(reasoning, dimensions) wherever this caller meets the score; the same everywhere."""
     score_id, completion, run = public("score", score), public("comp", score.completion), public("run", score.run)
-    found = [
+    results = [
         api.get(f"/scores/{score_id}").json()["score"],
         *api.get("/scores").json()["scores"],
         *api.get(f"/completions/{completion}/score").json()["scores"],
         api.get(f"/workflow-runs/{run}").json()["workflowRun"]["result"],
-        *[one["result"] for one in api.get("/workflow-runs").json()["workflowRuns"]],
+        *[row["result"] for row in api.get("/workflow-runs").json()["workflowRuns"]],
     ]
     state = api.get(f"/completions/{completion}/score").json()["score"]
-    found += [state] if state else []
-    assert all(one["value"] == score.value for one in found)
-    first = (found[0]["reasoning"], found[0]["dimensions"])
-    assert [(one["reasoning"], one["dimensions"]) for one in found] == [first] * len(found)
+    results += [state] if state else []
+    assert all(result["value"] == score.value for result in results)
+    first = (results[0]["reasoning"], results[0]["dimensions"])
+    assert [(result["reasoning"], result["dimensions"]) for result in results] == [first] * len(results)
     return first
 
 
@@ -88,18 +88,18 @@ def whole():
     return REASONING, VERDICT["dimensions"]
 
 
-def test_without_redaction_who_reads_a_score_reads_all_of_it(consumer, score, api_for, grader, maker):
+def test_without_redaction_readers_of_a_score_see_all_of_it(consumer, score, api_for, grader, maker):
     assert seen(consumer, score) == whole()
     assert seen(api_for(organization=grader.organization, role="grader_owner", user=maker), score) == whole()
 
 
 @pytest.mark.parametrize("role", ["training_operator", "reviewer", "organization_admin"])
-def test_what_a_grader_redacts_other_organizations_never_see(api_for, score, grader, role):
+def test_other_organizations_never_see_redacted_members(api_for, score, grader, role):
     redact(grader)
     assert seen(api_for(organization=score.organization, role=role), score) == (None, None)
 
 
-def test_each_of_the_two_is_redacted_by_itself(consumer, score, grader):
+def test_reasoning_and_dimensions_are_redacted_independently(consumer, score, grader):
     redact(grader, dimensions=False)
     assert seen(consumer, score) == (None, VERDICT["dimensions"])
     redact(grader, reasoning=False)
@@ -125,7 +125,7 @@ def test_in_the_graders_own_organization_it_is_not_redacted(api_for):
     assert seen(api_for(organization=task.organization, role="training_operator"), score) == whole()
 
 
-def test_a_role_that_does_not_read_reasoning_sees_the_number_alone(api_for, score):
+def test_a_role_without_reasoning_sees_only_the_number(api_for, score):
     role = Role.objects.create(
         organization=score.organization,
         name="numbers",
@@ -170,16 +170,16 @@ def test_exports_leave_out_redacted_dimensions_and_their_names(consumer, score, 
 
 
 @pytest.mark.parametrize(("redacted", "expected"), [(False, whole()), (True, (None, None))])
-def test_webhooks_tell_what_the_organization_may_see(score, grader, redacted, expected):
+def test_webhooks_send_only_what_the_organization_may_see(score, grader, redacted, expected):
     redact(grader, reasoning=redacted, dimensions=redacted)
     WebhookFactory(organization=score.organization, events=["score.completed"])
     emit(EventKind.SCORE_COMPLETED, [EmittedEvent(score.organization_id, score.completion_id)])
     fanout.fan_out()
-    told = json.loads(Event.objects.get().body)["data"]["score"]
-    assert (told["value"], told["reasoning"], told["dimensions"]) == (score.value, *expected)
+    sent_score = json.loads(Event.objects.get().body)["data"]["score"]
+    assert (sent_score["value"], sent_score["reasoning"], sent_score["dimensions"]) == (score.value, *expected)
 
 
-def test_who_does_not_read_reasoning_subscribes_to_no_completed_scores(api_for):
+def test_a_role_without_reasoning_cannot_subscribe_to_completed_scores(api_for):
     organization = OrganizationFactory()
     may = {"scores": ["read"], "webhooks": ["create"]}
     role = Role.objects.create(
@@ -209,10 +209,12 @@ HOST = "the host judge.internal.example"
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "names_host"),
     [("timeout", False), ("tls_failed", False), ("rate_limited", False), ("grader_error", True), ("grader_gone", True)],
 )
-def test_failures_name_a_graders_address_to_nobody_else(consumer, admin_api, api_for, score, grader, maker, code, told):
+def test_failures_reveal_a_graders_address_only_to_its_owner(
+    consumer, admin_api, api_for, score, grader, maker, code, names_host
+):
     run = RunFactory(
         completion__task=score.task, status="failed", attempt=1, error_code=code, error_message=f"{HOST} said no."
     )
@@ -231,18 +233,18 @@ def test_failures_name_a_graders_address_to_nobody_else(consumer, admin_api, api
     owner = api_for(organization=grader.organization, role="grader_owner", user=maker)
     assert message(owner).startswith(HOST)
     assert message(admin_api).startswith(HOST)
-    for said in (message(consumer), json.loads(Event.objects.get().body)["data"]["error"]["message"]):
-        assert (HOST in said) is told
-        assert said.endswith(".")
-        assert len(said) > 20
+    for sentence in (message(consumer), json.loads(Event.objects.get().body)["data"]["error"]["message"]):
+        assert (HOST in sentence) is names_host
+        assert sentence.endswith(".")
+        assert len(sentence) > 20
 
 
-def test_redaction_is_registered_merged_and_shown_to_its_owner_alone(api_for, settings):
+def test_redaction_is_registered_merged_and_shown_only_to_its_owner(api_for, settings):
     owner = api_for(role="organization_admin")
     body = {"name": "G", "endpoint": "https://grader.example.org", "capabilities": {}}
-    made = owner.post("/graders", body | {"redaction": {"reasoning": True}, "visibility": "listed"}).json()["grader"]
-    path = f"/graders/{made['id']}"
-    assert made["redaction"] == {"reasoning": True, "dimensions": False}
+    grader = owner.post("/graders", body | {"redaction": {"reasoning": True}, "visibility": "listed"}).json()["grader"]
+    path = f"/graders/{grader['id']}"
+    assert grader["redaction"] == {"reasoning": True, "dimensions": False}
 
     def patched(redaction):
         return owner.patch(path, {"redaction": redaction}).json()["grader"]["redaction"]

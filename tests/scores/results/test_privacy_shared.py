@@ -34,11 +34,11 @@ def grader(maker):
 @pytest.fixture
 def task(grader):
     """Judged by the grader and by another one of the task's own organization."""
-    made = TaskFactory(graders=[grader], share_text=True)
+    shared_task = TaskFactory(graders=[grader], share_text=True)
     PanelMember.objects.create(
-        task_version=made.version, grader=GraderFactory(organization=made.organization), position=1
+        task_version=shared_task.version, grader=GraderFactory(organization=shared_task.organization), position=1
     )
-    return made
+    return shared_task
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_the_graders_owner_reads_the_texts(owner, completion, grader):
     assert shown["messages"] == [{"role": "user", "content": "the message"}]
 
 
-def test_and_neither_whose_it_is_nor_what_others_made_of_it(owner, completion, grader):
+def test_the_graders_owner_sees_neither_the_organization_nor_other_scores(owner, completion, grader):
     shown = owner.get(f"/completions/{public('comp', completion)}").json()["completion"]
     assert {name: shown[name] for name in PRIVATE} == PRIVATE
     assert shown["status"] == "completed"
@@ -79,23 +79,23 @@ def test_and_neither_whose_it_is_nor_what_others_made_of_it(owner, completion, g
     assert public("user", completion.created_by) not in owner.last.content.decode()
 
 
-def test_the_organization_that_asked_reads_all_of_it(api_for, completion):
+def test_the_submitting_organization_reads_everything(api_for, completion):
     api = api_for(organization=completion.organization)
     shown = api.get(f"/completions/{public('comp', completion)}").json()["completion"]
     assert (shown["externalId"], shown["metadata"]) == ("mine-1", {"user": "secret"})
     assert shown["reward"]["value"] == 0.5
     assert len(shown["workflowRunIds"]) == 2
-    assert [one["externalId"] for one in listed(api)] == ["mine-1"]
+    assert [row["externalId"] for row in listed(api)] == ["mine-1"]
 
 
-def test_without_share_text_it_is_as_if_it_were_not_there(owner, completion, task):
+def test_without_share_text_a_completion_is_404(owner, completion, task):
     task.share_text = False
     task.save()
     assert owner.get(f"/completions/{public('comp', completion)}").status_code == 404
     assert listed(owner) == []
 
 
-def test_it_ends_when_the_task_says_so(owner, completion, task, api_for):
+def test_sharing_ends_when_the_task_stops_it(owner, completion, task, api_for):
     operator = api_for(organization=task.organization, role="training_operator")
     assert operator.patch(f"/tasks/{public('task', task)}", {"shareText": False}).status_code == 200
     assert owner.get(f"/completions/{public('comp', completion)}").status_code == 404
@@ -117,10 +117,10 @@ def test_the_administrator_of_the_graders_organization_reads_it_beside_their_own
         task=TaskFactory(organization=grader.organization, graders=[grader]), external_id="own", metadata={"a": 1}
     )
     admin = api_for(organization=grader.organization)
-    found = {one["id"]: one for one in listed(admin)}
-    assert found.keys() == {public("comp", own), public("comp", completion)}
-    assert found[public("comp", own)]["metadata"] == {"a": 1}
-    assert found[public("comp", completion)]["metadata"] == {}
+    rows_by_id = {row["id"]: row for row in listed(admin)}
+    assert rows_by_id.keys() == {public("comp", own), public("comp", completion)}
+    assert rows_by_id[public("comp", own)]["metadata"] == {"a": 1}
+    assert rows_by_id[public("comp", completion)]["metadata"] == {}
 
 
 def test_only_completions_whose_panel_had_the_grader_are_shared(owner, task):
@@ -129,7 +129,7 @@ def test_only_completions_whose_panel_had_the_grader_are_shared(owner, task):
     assert owner.get(f"/completions/{public('comp', other)}").status_code == 404
 
 
-def test_what_is_shared_is_read_and_no_more(owner, completion):
+def test_shared_completions_are_read_only(owner, completion):
     path = f"/completions/{public('comp', completion)}"
     assert owner.delete(path).status_code == 403
     assert owner.post(f"{path}/score").status_code in (403, 405)
@@ -138,11 +138,11 @@ def test_what_is_shared_is_read_and_no_more(owner, completion):
 
 def test_a_shared_completion_cannot_be_found_by_an_external_id(owner, completion, task):
     assert listed(owner, "?externalId=mine-1") == []
-    assert [one["id"] for one in listed(owner, f"?taskId={public('task', task)}")] == [public("comp", completion)]
+    assert [row["id"] for row in listed(owner, f"?taskId={public('task', task)}")] == [public("comp", completion)]
     assert owner.get(f"/completions?taskId={public('task', TaskFactory())}").status_code == 404
 
 
-def test_who_left_the_graders_organization_reads_nothing(owner, completion, grader, maker):
+def test_a_person_who_left_the_graders_organization_reads_nothing(owner, completion, grader, maker):
     Membership.objects.filter(organization=grader.organization, user=maker).delete()
     assert owner.get(f"/completions/{public('comp', completion)}").status_code == 401
 

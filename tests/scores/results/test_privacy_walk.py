@@ -57,7 +57,7 @@ pytestmark = pytest.mark.django_db
 def grader():
     """Listed, and full of markers."""
     rate, concurrency, timeout, batch_timeout, batch, latency = NUMBERS
-    made = GraderFactory(
+    judge = GraderFactory(
         organization=OrganizationFactory(name="marker-organization"),
         created_by=UserFactory(email="marker@example.org", name="marker"),
         name="The judge", endpoint=f"https://{HOST}/base", visibility="listed", pins=[PIN], secret=SECRET,
@@ -65,11 +65,11 @@ def grader():
         max_batch_size=batch, avg_latency_ms=latency, redact_reasoning=True, redact_dimensions=True,
         held_until=timezone.now() + timedelta(hours=1), held_reason="marker-hold", troubles=["marker-trouble"],
     )  # fmt: skip
-    GraderCheck.objects.create(grader=made, name="health", passed=False, detail=f"no answer of {HOST}", latency_ms=3)
+    GraderCheck.objects.create(grader=judge, name="health", passed=False, detail=f"no answer of {HOST}", latency_ms=3)
     GraderStatusChange.objects.create(
-        grader=made, previous="active", current="degraded", reason=f"{HOST} did not answer"
+        grader=judge, previous="active", current="degraded", reason=f"{HOST} did not answer"
     )
-    return made
+    return judge
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def world(grader):
         "task": public("task", task), "comp": public("comp", score.completion), "score": public("score", score),
         "run": public("run", run), "rev": public("rev", review), "grader": public("grader", grader),
         "whk": public("whk", webhook), "dlv": public("dlv", delivery), "org": public("org", task.organization),
-        "organization": task.organization, "failed": [public("comp", one) for one in completions[1:]],
+        "organization": task.organization, "failed": [public("comp", completion) for completion in completions[1:]],
     }  # fmt: skip
 
 
@@ -123,68 +123,68 @@ def bytes_of(answer):
 
 
 def leaks(answer, path):
-    """Where a marker stands in an answer, in words."""
+    """The places of markers in a response, in words."""
     text = bytes_of(answer).decode("utf-8", "replace") + json.dumps(dict(answer.headers))
     return [f"{path}: …{text[max(0, hit.start() - 60) : hit.end() + 20]}…" for hit in MARKERS.finditer(text)]
 
 
-def test_the_watcher_sees_the_markers_in_what_the_owner_is_answered(world, grader, api_for):
+def test_the_search_finds_the_markers_in_responses_to_the_owner(world, grader, api_for):
     owner = api_for(organization=grader.organization, role="organization_admin")
-    found = leaks(owner.get(f"/graders/{world['grader']}"), "")
-    assert len(found) >= len(NUMBERS)
+    leaked = leaks(owner.get(f"/graders/{world['grader']}"), "")
+    assert len(leaked) >= len(NUMBERS)
     assert leaks(owner.get(f"/graders/{world['grader']}/health"), "")
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_no_route_tells_another_organization_of_them(world, api_for, role):
+def test_no_route_reveals_them_to_another_organization(world, api_for, role):
     api = api_for(organization=world["organization"], role=role)
     own = {
         "member": ids.encode("member", Membership.objects.get(user=api.user).uid),
         "key": public("key", ApiKeyFactory(organization=world["organization"], user=api.user, role=role)),
         "role": public("role", api.api_key.role),
     }
-    found, answered = [], 0
+    leaked, answered = [], 0
     for route in gets():
         path = re.sub(r"<(\w+):\w+>", lambda named: {**own, **world}.get(named[1], f"{named[1]}_none"), route)
         queries = ["", "?dimensions=true", "?dimensions=true&per=grader"] if path == "/scores/export" else [""]
         for query in queries:
             answer = api.get(path + query)
             answered += answer.status_code == 200
-            found += leaks(answer, path + query)
+            leaked += leaks(answer, path + query)
     for completion, code in itertools.product(world["failed"], ("", "&status=failed")):
-        found += leaks(api.get(f"/workflow-runs?completionId={completion}{code}"), "runs of a failed completion")
-        found += leaks(api.get(f"/completions/{completion}/score"), "the score of a failed completion")
+        leaked += leaks(api.get(f"/workflow-runs?completionId={completion}{code}"), "runs of a failed completion")
+        leaked += leaks(api.get(f"/completions/{completion}/score"), "the score of a failed completion")
     assert answered >= (20 if role != "grader_owner" else 12)
-    assert found == []
+    assert leaked == []
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_no_page_does(world, visitor, role):
+def test_no_page_reveals_them(world, visitor, role):
     client = visitor(role, world["organization"])
     own = {
         "member": ids.encode("member", Membership.objects.get(user=client.user).uid),
         "key": public("key", ApiKeyFactory(organization=world["organization"], user=client.user, role=role)),
     }
-    found, shown = [], 0
+    leaked, shown = [], 0
     for page in readable():
         path = re.sub(r":(\w+)", lambda named: {**own, **world}.get(named[1], f"{named[1]}_none"), page.path)
         answer = client.get(path)
         shown += answer.status_code == 200
-        found += leaks(answer, path)
-    found += leaks(client.get(f"/search?q={world['grader']}"), "the search")
-    found += leaks(client.get("/search?q=judge"), "the search")
+        leaked += leaks(answer, path)
+    leaked += leaks(client.get(f"/search?q={world['grader']}"), "the search")
+    leaked += leaks(client.get("/search?q=judge"), "the search")
     assert shown >= 6
-    assert found == []
+    assert leaked == []
 
 
-def test_neither_do_writes_and_what_refuses_them(world, api_for, grader):
+def test_writes_and_their_refusals_do_not_reveal_them(world, api_for, grader):
     api = api_for(organization=world["organization"])
     body = {"taskId": world["task"], "modelId": "m", "prompt": "p", "response": "r"}
     whole = {"name": "x", "endpoint": f"https://{HOST[7:]}"}
-    found = []
+    leaked = []
 
     def ask(method, path, content=None):
-        found.extend(leaks(api.call(method, path, content), f"{method} {path}"))
+        leaked.extend(leaks(api.call(method, path, content), f"{method} {path}"))
 
     ask("POST", "/completions", body)
     ask("POST", "/completions/batch", {"completions": [body]})
@@ -211,10 +211,10 @@ def test_neither_do_writes_and_what_refuses_them(world, api_for, grader):
     grader.save()
     ask("POST", "/completions", body)
     ask("POST", f"/completions/{world['comp']}/rescore")
-    assert found == []
+    assert leaked == []
 
 
-def test_neither_do_webhooks(world):
+def test_webhooks_do_not_reveal_them(world):
     bodies = [event.body for event in Event.objects.all() if event.body]
     assert len(bodies) == 1 + len(CODES)
     assert [hit for body in bodies for hit in MARKERS.findall(str(body))] == []

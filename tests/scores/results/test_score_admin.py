@@ -13,11 +13,11 @@ TEXT = "a reason that no list shows"
 @pytest.fixture
 def rows(db):
     task = TaskFactory(metadata={"sort": TEXT})
-    found = [
+    scores = [
         ScoreFactory(run=RunFactory(completion=CompletionFactory(task=task, prompt=TEXT)), reasoning=TEXT)
         for _ in range(50)
     ]
-    return found
+    return scores
 
 
 @pytest.fixture

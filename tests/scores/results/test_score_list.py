@@ -70,7 +70,7 @@ def test_a_score_without_reasoning_and_dimensions_says_null(api, task):
     assert (score["reasoning"], score["dimensions"]) == (None, None)
 
 
-def test_the_newest_come_first_and_other_orders_can_be_asked_for(api, task):
+def test_the_newest_come_first_and_other_orders_can_be_requested(api, task):
     for value in (0.2, 0.9, 0.4):
         scored(task, value)
     assert values(api.get("/scores")) == [0.4, 0.9, 0.2]
@@ -78,7 +78,7 @@ def test_the_newest_come_first_and_other_orders_can_be_asked_for(api, task):
     assert values(api.get("/scores?sort=-value")) == [0.9, 0.4, 0.2]
 
 
-def test_a_cursor_walks_through_everything_once_while_rows_are_added(api, task):
+def test_a_cursor_lists_every_row_once_while_rows_are_added(api, task):
     expected = {public("score", scored(task, n / 10)) for n in range(7)}
     seen, path = [], "/scores?limit=2"
     while path:
@@ -161,7 +161,7 @@ def test_dates_are_inclusive_as_dates_and_exclusive_as_instants(api, task):
         ("cursor=nonsense", "?cursor"),
     ],
 )
-def test_a_query_that_cannot_be_meant_is_refused(api, query, pointer):
+def test_an_invalid_query_is_refused(api, query, pointer):
     response = api.get(f"/scores?{query}")
     assert response.status_code == 400, response.content
     assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
@@ -176,7 +176,7 @@ def test_a_cursor_of_another_organization_or_altered_is_refused(api, api_for, ta
     assert api_for().get(f"/scores?cursor={cursor}").status_code == 400
 
 
-def test_ids_that_name_nothing_the_caller_may_see_are_not_found(api):
+def test_ids_that_the_caller_may_not_see_are_not_found(api):
     foreign = ScoreFactory()
     for name, kind, instance in (
         ("taskId", "task", foreign.task),
@@ -198,7 +198,7 @@ def test_a_stranger_sees_nothing(api, api_for, task):
     assert api.get(f"/scores/{public('comp', score.completion)}").status_code == 404
 
 
-def test_without_a_key_there_is_nothing(api):
+def test_without_a_key_scores_are_401(api):
     api.key = None
     for path in ("/scores", "/scores/summary", f"/scores/{ids.encode('score', ids.new())}"):
         assert api.get(path).status_code == 401
@@ -225,7 +225,7 @@ def test_a_grader_owner_sees_the_scores_of_their_graders_wherever_these_judged(a
     assert owner.get(f"/scores?graderId={public('grader', colleagues)}").status_code == 404
 
 
-def test_a_grader_that_is_no_longer_listed_can_still_be_asked_for(api, task):
+def test_a_grader_that_is_no_longer_listed_can_still_be_a_filter(api, task):
     theirs = GraderFactory(visibility="private")
     scored(TaskFactory(organization=api.organization, graders=[theirs]), 0.3)
     assert values(api.get(f"/scores?graderId={public('grader', theirs)}")) == [0.3]
@@ -236,7 +236,7 @@ def test_shadow_scores_are_listed(api, task):
     assert values(api.get("/scores")) == [0.3]
 
 
-def test_a_score_is_not_sent_again_to_who_has_it(api, task):
+def test_a_current_etag_gets_304(api, task):
     path = f"/scores/{public('score', scored(task))}"
     first = api.get(path)
     tag = first["ETag"]

@@ -35,7 +35,7 @@ def path_of(completion, wait):
     return f"/completions/{public('comp', completion)}/score?wait={wait}"
 
 
-def asked(key, completion, wait):
+def request_in_thread(key, completion, wait):
     """A request in a thread of its own, once the hub knows of it: the future (answer, seconds)."""
 
     def ask():
@@ -59,7 +59,7 @@ class TestOnPostgres:
     pytestmark = on_postgres
 
     def test_it_ends_early_when_the_reward_appears(self, key, completion):
-        future = asked(key, completion, 30)
+        future = request_in_thread(key, completion, 30)
         assert not future.done()
         ScoreFactory(run=completion.runs.get(), value=0.25)
         answer, seconds = future.result(PATIENCE_S)
@@ -69,8 +69,8 @@ class TestOnPostgres:
         assert seconds < 10
 
     @pytest.mark.parametrize("ends", [True, False], ids=["and the score arrives", "and no score arrives"])
-    def test_c37_a_key_that_is_revoked_meanwhile_is_answered_401(self, key, completion, ends):
-        future = asked(key, completion, 2)
+    def test_c37_a_key_revoked_during_the_wait_gets_401(self, key, completion, ends):
+        future = request_in_thread(key, completion, 2)
         tokens.revoke(key)
         if ends:
             ScoreFactory(run=completion.runs.get())
@@ -78,57 +78,57 @@ class TestOnPostgres:
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
 
     def test_c37_a_user_who_leaves_the_organization_during_the_wait_gets_401(self, key, completion):
-        future = asked(key, completion, 2)
+        future = request_in_thread(key, completion, 2)
         Membership.objects.filter(user=key.user).delete()
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].status_code == 401
 
     def test_c37_a_role_that_loses_the_right_during_the_wait_gets_403(self, key, completion):
-        future = asked(key, completion, 2)
+        future = request_in_thread(key, completion, 2)
         Membership.objects.filter(user=key.user).update(
             role=Role.objects.create(organization=key.organization, name="nothing", permissions=[])
         )
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].status_code == 403
 
-    def test_many_that_wait_for_one_completion_all_get_it(self, key, completion):
-        futures = [asked(key, completion, 30) for _ in range(5)]
+    def test_many_waits_for_one_completion_all_end(self, key, completion):
+        futures = [request_in_thread(key, completion, 30) for _ in range(5)]
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].json()["status"] for future in futures} == {"completed"}
 
-    def test_one_that_waits_for_another_completion_goes_on_waiting(self, key, completion):
+    def test_a_wait_for_another_completion_continues(self, key, completion):
         other = CompletionFactory(task=completion.task)
         RunFactory(completion=other)
-        for_this, for_other = asked(key, completion, 30), asked(key, other, 2)
+        for_this, for_other = request_in_thread(key, completion, 30), request_in_thread(key, other, 2)
         ScoreFactory(run=completion.runs.get())
         assert for_this.result(PATIENCE_S)[0].json()["status"] == "completed"
         answer, seconds = for_other.result(PATIENCE_S)
         assert (answer.json()["status"], seconds >= 2) == ("pending", True)
 
-    def test_after_the_time_the_state_so_far_is_answered(self, key, completion):
-        answer, seconds = asked(key, completion, 0.3).result(PATIENCE_S)
+    def test_at_the_timeout_the_current_state_is_returned(self, key, completion):
+        answer, seconds = request_in_thread(key, completion, 0.3).result(PATIENCE_S)
         assert (answer.status_code, answer.json()["status"], answer.json()["score"]) == (200, "pending", None)
         assert 0.3 <= seconds < SOON_S
         assert "ETag" not in answer
 
-    def test_those_who_wait_hold_no_connection(self, key, completion):
+    def test_waiting_requests_hold_no_connection(self, key, completion):
         """More of them than the pool has connections leave room for everybody else."""
-        futures = [asked(key, completion, 30) for _ in range(settings.DB_POOL_SIZE + 4)]
+        futures = [request_in_thread(key, completion, 30) for _ in range(settings.DB_POOL_SIZE + 4)]
         assert Api(key.text).get("/completions").status_code == 200
         assert Api(key.text).get(path_of(completion, 0)).json()["status"] == "pending"
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].status_code for future in futures} == {200}
 
-    def test_who_comes_when_too_many_wait_is_answered_at_once(self, key, completion, settings):
+    def test_with_too_many_waiters_the_state_is_returned_at_once(self, key, completion, settings):
         settings.LONG_POLL_MAX_WAITERS = 2
-        futures = [asked(key, completion, 30) for _ in range(2)]
-        answer, seconds = asked(key, completion, 30).result(PATIENCE_S)
+        futures = [request_in_thread(key, completion, 30) for _ in range(2)]
+        answer, seconds = request_in_thread(key, completion, 30).result(PATIENCE_S)
         assert (answer.status_code, answer.json()["status"]) == (200, "pending")
         assert seconds < SOON_S
         ScoreFactory(run=completion.runs.get())
         assert {future.result(PATIENCE_S)[0].json()["status"] for future in futures} == {"completed"}
 
-    def test_a_database_that_was_away_for_a_moment_ends_no_wait(self, key, completion, monkeypatch):
+    def test_a_short_database_outage_ends_no_wait(self, key, completion, monkeypatch):
         faults = [InterfaceError("the connection is closed"), OperationalError("gone")]
         real = waiting.Reward
 
@@ -140,7 +140,7 @@ class TestOnPostgres:
                 return real.objects
 
         monkeypatch.setattr(waiting, "Reward", Failing())
-        future = asked(key, completion, 30)
+        future = request_in_thread(key, completion, 30)
         until(lambda: not faults)
         ScoreFactory(run=completion.runs.get())
         assert future.result(PATIENCE_S)[0].json()["status"] == "completed"
@@ -160,7 +160,7 @@ class TestOnPostgres:
 
 
 @pytest.mark.django_db
-def test_without_room_nobody_waits(key, completion, settings):
+def test_with_a_limit_of_zero_no_request_waits(key, completion, settings):
     settings.LONG_POLL_MAX_WAITERS = 0
     begun = time.monotonic()
     assert Api(key.text).get(path_of(completion, 30)).json()["status"] == "pending"

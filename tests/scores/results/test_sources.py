@@ -122,7 +122,7 @@ def test_an_unknown_source_is_rejected(api, path, query):
     assert [(error["pointer"], error["code"]) for error in answer.json()["errors"]] == [("?source", "invalid_choice")]
 
 
-def test_other_parameters_are_still_given_only_once(api):
+def test_other_parameters_may_occur_only_once(api):
     answer = api.get("/scores?modelId=a&modelId=b")
     assert (answer.status_code, answer.json()["errors"][0]["code"]) == (400, "repeated_parameter")
 

@@ -29,20 +29,20 @@ def summary(api, query=""):
 def test_the_figures_are_those_of_numpy(api, task):
     for number, value in enumerate(VALUES):
         ScoreFactory(run__completion__task=task, run__completion__model_id=f"m{number % 2}", value=value)
-    found = summary(api)
-    distribution = found["scoreDistribution"]
+    figures = summary(api)
+    distribution = figures["scoreDistribution"]
     percentiles = distribution.pop("percentiles")
     assert distribution == pytest.approx(
         {"mean": np.mean(VALUES), "std": np.std(VALUES), "min": 0.0, "max": 1.0}, abs=1e-12
     )
     assert percentiles == pytest.approx(
-        {f"p{at}": float(np.percentile(VALUES, at)) for at in (25, 50, 75, 95)}, abs=1e-12
+        {f"p{percent}": float(np.percentile(VALUES, percent)) for percent in (25, 50, 75, 95)}, abs=1e-12
     )
-    assert found["histogram"] == [1, 2, 0, 2, 0, 1, 1, 1, 0, 3]
-    assert (found["totalRecords"], found["unscored"]) == (11, 0)
-    assert found["taskIds"] == [public("task", task)]
-    assert found["modelIds"] == ["m0", "m1"]
-    assert found["byModel"] == [
+    assert figures["histogram"] == [1, 2, 0, 2, 0, 1, 1, 1, 0, 3]
+    assert (figures["totalRecords"], figures["unscored"]) == (11, 0)
+    assert figures["taskIds"] == [public("task", task)]
+    assert figures["modelIds"] == ["m0", "m1"]
+    assert figures["byModel"] == [
         {
             "modelId": f"m{n}",
             "totalRecords": len(VALUES[n::2]),
@@ -61,7 +61,7 @@ def test_one_score_is_its_own_percentiles(api, task):
     }  # fmt: skip
 
 
-def test_nothing_is_null_and_not_zero(api):
+def test_an_empty_selection_has_null_and_not_zero(api):
     assert summary(api) == {
         "totalRecords": 0,
         "unscored": 0,
@@ -73,21 +73,21 @@ def test_nothing_is_null_and_not_zero(api):
     }
 
 
-def test_what_has_no_score_is_counted_and_left_out(api):
+def test_unscored_completions_are_counted_and_excluded(api):
     up, down = GraderFactory(organization=api.organization), GraderFactory(organization=api.organization)
     task = TaskFactory(organization=api.organization, graders=[up, down])
     completion = CompletionFactory(task=task, model_id="m0")
     ScoreFactory(run__completion=completion, run__grader=up, value=0.8)
     RunFactory(completion=completion, grader=down, panel_size=2, status=RunStatus.FAILED, error_code="timeout")
     RunFactory(completion=CompletionFactory(task=task, model_id="m1"), grader=up, panel_size=2)
-    found = summary(api)
-    assert (found["totalRecords"], found["unscored"]) == (1, 2)
-    assert found["scoreDistribution"]["mean"] == 0.8
-    assert [(m["modelId"], m["totalRecords"], m["unscored"], m["mean"]) for m in found["byModel"]] == [
+    figures = summary(api)
+    assert (figures["totalRecords"], figures["unscored"]) == (1, 2)
+    assert figures["scoreDistribution"]["mean"] == 0.8
+    assert [(m["modelId"], m["totalRecords"], m["unscored"], m["mean"]) for m in figures["byModel"]] == [
         ("m0", 1, 1, 0.8),
         ("m1", 0, 1, None),
     ]
-    assert found["modelIds"] == ["m0"]
+    assert figures["modelIds"] == ["m0"]
     for query, unscored in {
         f"?taskId={public('task', task)}": 2,
         f"?graderId={public('grader', down)}": 1,
@@ -102,8 +102,8 @@ def test_shadow_scores_and_shadow_runs_do_not_count(api, task):
     ScoreFactory(run__completion__task=task, value=0.5)
     ScoreFactory(run__completion__task=task, run__panel_size=0, value=0.0, purpose="shadow", reward=False)
     RunFactory(completion__task=task, panel_size=0)
-    found = summary(api)
-    assert (found["totalRecords"], found["unscored"], found["scoreDistribution"]["min"]) == (1, 0, 0.5)
+    figures = summary(api)
+    assert (figures["totalRecords"], figures["unscored"], figures["scoreDistribution"]["min"]) == (1, 0, 0.5)
 
 
 def test_the_filters_of_the_list_narrow_the_figures(api, task):
@@ -122,5 +122,5 @@ def test_a_stranger_counts_nothing_and_an_owner_their_own(api, api_for, task):
     mine = GraderFactory(organization=owner.organization, created_by=owner.user)
     ScoreFactory(run__completion__task=TaskFactory(graders=[mine]))
     RunFactory(completion__task=TaskFactory(graders=[mine]))
-    found = summary(owner)
-    assert (found["totalRecords"], found["unscored"]) == (1, 1)
+    figures = summary(owner)
+    assert (figures["totalRecords"], figures["unscored"]) == (1, 1)

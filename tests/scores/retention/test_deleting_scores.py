@@ -34,7 +34,7 @@ def path(score):
     return f"/scores/{public('score', score)}"
 
 
-def test_it_is_gone_from_everywhere_and_its_texts_too(api, score):
+def test_a_deleted_score_and_its_texts_disappear_everywhere(api, score):
     WebhookFactory(organization=score.organization, events=["score.failed"])
     assert api.delete(path(score)).status_code == 204
     answer = api.get(path(score))
@@ -53,21 +53,21 @@ def test_it_is_gone_from_everywhere_and_its_texts_too(api, score):
     assert (score.value, score.reasoning, score.dimensions) == (0.5, None, None)
     assert (Reward.objects.get().value, Reward.objects.get().error_code) == (None, "score_deleted")
     fanout.fan_out()
-    said = json.loads(Event.objects.get().body)["data"]["error"]
-    assert (said["code"], said["fault"]) == ("score_deleted", "caller")
+    error = json.loads(Event.objects.get().body)["data"]["error"]
+    assert (error["code"], error["fault"]) == ("score_deleted", "caller")
 
 
-def test_a_second_time_changes_nothing(api, score):
+def test_deleting_again_changes_nothing(api, score):
     api.delete(path(score))
     first = Score.objects.get().deleted_at
     assert api.delete(path(score)).status_code == 204
     assert Score.objects.get().deleted_at == first
 
 
-def test_a_panel_is_rewarded_by_the_rest(api_for):
+def test_a_panel_is_rewarded_by_the_remaining_scores(api_for):
     graders = [GraderFactory(), GraderFactory()]
     completion = CompletionFactory(task=TaskFactory(graders=graders))
-    runs = [RunFactory(completion=completion, grader=one, panel_size=2, status="completed") for one in graders]
+    runs = [RunFactory(completion=completion, grader=grader, panel_size=2, status="completed") for grader in graders]
     scores = [ScoreFactory(run=run, value=value, reward=False) for run, value in zip(runs, (0.25, 0.75), strict=True)]
     settling.settle({completion.pk}, TaskFactsCache())
     assert Reward.objects.get().value == 0.5
@@ -76,7 +76,7 @@ def test_a_panel_is_rewarded_by_the_rest(api_for):
     assert (reward.value, reward.used, reward.failed) == (0.75, 1, 1)
 
 
-def test_where_a_newer_one_is_deleted_the_one_before_counts_again(api, score):
+def test_after_deleting_a_newer_score_the_previous_one_counts_again(api, score):
     newer = RunFactory(completion=score.completion, grader=score.grader, generation=1, status="completed")
     ScoreFactory(run=newer, value=1.0, reward=False)
     settling.settle({score.completion_id}, TaskFactsCache())
@@ -97,14 +97,14 @@ def test_a_replaced_or_a_shadow_score_changes_no_reward(api, score):
     assert api.get(path(shadow)).status_code == 410
 
 
-def test_while_it_is_scored_again_the_old_reward_goes_and_the_end_brings_the_next(api, score):
+def test_deleting_a_score_during_a_rescore_removes_the_reward_until_the_end(api, score):
     RunFactory(completion=score.completion, grader=score.grader, generation=1, status="running")
     api.delete(path(score))
     assert not Reward.objects.exists()
     assert api.get(f"/completions/{public('comp', score.completion)}/score").json()["status"] == "processing"
 
 
-def test_what_a_reviewer_wrote_goes_with_it(api, api_for, score):
+def test_the_reviewers_explanation_is_deleted_with_it(api, api_for, score):
     reviewer = api_for(organization=score.organization, role="reviewer")
     run = RunFactory(completion=CompletionFactory(task=score.task), status="waiting", waits_for="review", attempt=1)
     review = Review.objects.create(
@@ -120,7 +120,7 @@ def test_what_a_reviewer_wrote_goes_with_it(api, api_for, score):
     assert reviewer.post(decide, body, Idempotency_Key="k").json()["code"] == "erased"
 
 
-def test_who_may(api_for, score, operating):
+def test_roles_that_may_delete_scores(api_for, score, operating):
     for role, status in {"training_operator": 403, "reviewer": 403, "grader_owner": 403}.items():
         assert api_for(organization=score.organization, role=role).delete(path(score)).status_code == status, role
     assert api_for().delete(path(score)).status_code == 404

@@ -23,7 +23,7 @@ from tests.factories import (
     public,
 )
 from tests.scores.submitting import item, problems
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.results import Bench, claim, state
 
 TEXTS = ("prompt", "response", "messages")
@@ -39,25 +39,25 @@ def delete(api, completion):
     return api.delete(f"/completions/{public('comp', completion)}").status_code
 
 
-def test_every_copy_of_the_texts_goes_and_the_figures_stay(api, fake, task, grader, drain):
+def test_every_copy_of_the_texts_is_erased_and_the_figures_stay(api, fake, task, grader, drain):
     fake.judge = lambda completion: {"value": 0.75, "confidence": 0.9, "reasoning": f"because {MARK}"}
     hook = WebhookFactory(organization=grader.organization, events=["score.completed"])
     body = item(task, prompt=f"{MARK}?", response=MARK, metadata={"m": MARK}, externalId="x")
-    made = api.post("/completions", body, Idempotency_Key="k").json()["completion"]
+    submitted = api.post("/completions", body, Idempotency_Key="k").json()["completion"]
     drain(grader)
     fanout.fan_out()
     delivery = Delivery.objects.get(webhook=hook)
     delivery.log = [{"at": "t", "status": 500, "latencyMs": 1.0, "error": None, "excerpt": MARK}]
     delivery.save(update_fields=["log"])
-    before = api.get(f"/completions/{made['id']}").json()["completion"]
-    reward = api.get(f"/completions/{made['id']}/score").json()["reward"]
+    before = api.get(f"/completions/{submitted['id']}").json()["completion"]
+    reward = api.get(f"/completions/{submitted['id']}/score").json()["reward"]
 
-    assert api.delete(f"/completions/{made['id']}").status_code == 204
-    after = api.get(f"/completions/{made['id']}").json()["completion"]
+    assert api.delete(f"/completions/{submitted['id']}").status_code == 204
+    after = api.get(f"/completions/{submitted['id']}").json()["completion"]
     assert after == before | dict.fromkeys(TEXTS) | {"metadata": {}, "erasedAt": after["erasedAt"]}
     assert after["erasedAt"]
     assert after["status"] == "completed"
-    scored = api.get(f"/completions/{made['id']}/score").json()
+    scored = api.get(f"/completions/{submitted['id']}/score").json()
     assert (scored["reward"], scored["score"]["value"], scored["score"]["reasoning"]) == (reward, 0.75, None)
 
     completion = Completion.objects.get()
@@ -70,7 +70,7 @@ def test_every_copy_of_the_texts_goes_and_the_figures_stay(api, fake, task, grad
     again = api.post("/completions", body, Idempotency_Key="k")
     assert (again.status_code, again.json()["code"]) == (410, "erased")
 
-    assert api.delete(f"/completions/{made['id']}").status_code == 204
+    assert api.delete(f"/completions/{submitted['id']}").status_code == 204
     assert Completion.objects.get().erased_at == completion.erased_at
 
 
@@ -84,7 +84,7 @@ def test_an_export_leaves_it_out_and_lists_and_figures_have_it(api, task):
     assert len(api.get("/completions?status=completed").json()["completions"]) == 2
 
 
-def test_what_is_being_scored_ends_with_erased(api, task):
+def test_a_run_in_progress_ends_as_erased(api, task):
     sole = RunFactory(completion=CompletionFactory(task=task), status="sleeping")
     review = ReviewFactory(run__completion=CompletionFactory(task=task))
     for run in (sole, review.run):
@@ -101,7 +101,7 @@ def test_what_is_being_scored_ends_with_erased(api, task):
     assert failure_codes.fault("erased") == "caller"
 
 
-def test_a_shadow_run_ends_too_and_a_reward_that_was_there_stays(api, task):
+def test_a_shadow_run_ends_too_and_an_existing_reward_stays(api, task):
     score = ScoreFactory(run__completion__task=task)
     shadow = RunFactory(completion=score.completion, panel_size=0, status="waiting", waits_for="callback")
     delete(api, score.completion)
@@ -109,7 +109,7 @@ def test_a_shadow_run_ends_too_and_a_reward_that_was_there_stays(api, task):
     assert Reward.objects.get().value == 0.5
 
 
-def test_an_answer_that_comes_later_is_dropped(db, api_for):
+def test_a_later_response_is_dropped(db, api_for):
     bench = Bench()
     run = bench.run()
     claimed = claim(run)
@@ -119,7 +119,7 @@ def test_an_answer_that_comes_later_is_dropped(db, api_for):
     assert not Score.objects.exists()
 
 
-def test_what_a_grader_said_of_a_failure_goes(api, task):
+def test_the_graders_failure_message_is_erased(api, task):
     run = RunFactory(
         completion=CompletionFactory(task=task), status="failed", error_code="grader_error", error_message=MARK
     )
@@ -128,7 +128,7 @@ def test_what_a_grader_said_of_a_failure_goes(api, task):
     assert (run.error_code, run.error_message) == ("grader_error", "")
 
 
-def test_nothing_of_it_can_be_scored_again(api, task):
+def test_an_erased_completion_cannot_be_rescored(api, task):
     run = RunFactory(completion=CompletionFactory(task=task, external_id="x"), status="failed", error_code="timeout")
     delete(api, run.completion)
     for path in (
@@ -142,7 +142,7 @@ def test_nothing_of_it_can_be_scored_again(api, task):
     assert "was erased" in answer.json()["detail"]
 
 
-def test_the_stored_answer_to_a_decision_goes_with_its_texts(api, api_for, task):
+def test_the_stored_response_to_a_decision_is_erased_with_its_texts(api, api_for, task):
     reviewer = api_for(organization=task.organization, role="reviewer")
     review = ReviewFactory(run__completion=CompletionFactory(task=task))
     path = f"/reviews/{review.public_id}"
@@ -164,12 +164,12 @@ def test_the_stored_answer_to_a_decision_goes_with_its_texts(api, api_for, task)
 
 def test_a_stored_answer_without_its_text_stays(api, task):
     body = {"completions": [item(task)]}
-    made = api.post("/completions/batch", body, Idempotency_Key="k").json()
-    api.delete(f"/completions/{made['completions'][0]['id']}")
-    assert api.post("/completions/batch", body, Idempotency_Key="k").json() == made
+    first_answer = api.post("/completions/batch", body, Idempotency_Key="k").json()
+    api.delete(f"/completions/{first_answer['completions'][0]['id']}")
+    assert api.post("/completions/batch", body, Idempotency_Key="k").json() == first_answer
 
 
-def test_the_address_of_a_callback_is_gone(api, task):
+def test_the_callback_address_is_erased(api, task):
     run = RunFactory(completion=CompletionFactory(task=task), status="waiting", waits_for="callback", attempt=1)
     CallbackFactory(run=run)
     delete(api, run.completion)
@@ -187,12 +187,12 @@ def test_the_other_items_of_a_batch_are_still_answered(api, api_for, fake, drain
     owner = api_for(organization=grader.organization)
     delete(owner, erased.completion)
     reply = call_back(request, fake.judged(request))
-    assert told(reply) == (200, "recorded")
+    assert status_and_code(reply) == (200, "recorded")
     assert (state(erased)[1], state(kept)[0]) == ("erased", "completed")
     assert list(Score.objects.values_list("run", flat=True)) == [kept.pk]
 
 
-def test_who_may(api_for, grader, task, operating):
+def test_roles_that_may_erase(api_for, grader, task, operating):
     strangers = TaskFactory()
     roles = {"organization_admin": 204, "training_operator": 403, "reviewer": 403, "grader_owner": 403}
     for role, status in roles.items():
@@ -205,7 +205,7 @@ def test_who_may(api_for, grader, task, operating):
     assert delete(api_for(organization=operating, role="admin"), CompletionFactory(task=strangers)) == 204
 
 
-def test_one_statement_for_each_table_whatever_the_number(db, django_assert_max_num_queries):
+def test_any_number_takes_one_statement_per_table(db, django_assert_max_num_queries):
     bench = Bench()
     runs = [bench.run(status="failed", error_code="timeout") for _ in range(30)]
     with django_assert_max_num_queries(30):

@@ -29,7 +29,7 @@ from tests.factories import (
     WebhookFactory,
     public,
 )
-from tests.support.calling_back import call_back, told
+from tests.support.calling_back import call_back, status_and_code
 from tests.support.concurrency import aside, together, until
 from tests.support.results import Bench, claim, judged, state
 
@@ -49,7 +49,7 @@ def left():
     return texts + reasons + Event.objects.filter(body__isnull=False).count()
 
 
-def test_while_a_call_is_out_the_run_ends_and_the_answer_is_dropped(fake, drain):
+def test_during_a_call_the_run_ends_and_the_response_is_dropped(fake, drain):
     grader = GraderFactory(endpoint=fake.url)
     task = TaskFactory(organization=grader.organization, graders=[grader])
     runs = [RunFactory(completion=CompletionFactory(task=task)) for _ in range(3)]
@@ -66,7 +66,7 @@ def test_while_a_call_is_out_the_run_ends_and_the_answer_is_dropped(fake, drain)
     assert Reward.objects.get(pk=runs[1].completion_id).error_code == "erased"
 
 
-def test_of_a_save_and_an_erasure_at_once_no_reasoning_is_left():
+def test_a_concurrent_save_and_erasure_leave_no_reasoning():
     bench = Bench()
     WebhookFactory(organization=bench.task.organization, events=["score.completed", "score.failed"])
     for _ in range(8):
@@ -87,7 +87,7 @@ def test_of_a_save_and_an_erasure_at_once_no_reasoning_is_left():
 
 
 @pytest.fixture
-def asked(fake, drain):
+def accepted_batch(fake, drain):
     fake.answers_later = True
     grader = GraderFactory(endpoint=fake.url, max_batch_size=2, supports_async=True)
     task = TaskFactory(organization=grader.organization, graders=[grader])
@@ -95,19 +95,19 @@ def asked(fake, drain):
     drain(grader)
     (request,) = fake.accepted
     by_id = {public("comp", run.completion): run for run in runs}
-    return request, [by_id[one["id"]] for one in request["completions"]]
+    return request, [by_id[item["id"]] for item in request["completions"]]
 
 
-def test_a_callback_for_what_was_erased_is_told_to_stop(asked, fake):
-    request, runs = asked
+def test_a_callback_for_an_erased_completion_is_cancelled(accepted_batch, fake):
+    request, runs = accepted_batch
     erase(*runs)
     reply = call_back(request, fake.judged(request))
     assert (reply.status_code, reply.json()["code"]) == (404, "not_found")
     assert not Score.objects.exists()
 
 
-def test_a_callback_and_an_erasure_at_once_end_each_other_well(asked, fake):
-    request, runs = asked
+def test_a_concurrent_callback_and_erasure_both_end(accepted_batch, fake):
+    request, runs = accepted_batch
     reply, _ = together(lambda: call_back(request, fake.judged(request)), lambda: erase(*runs))
     assert reply.status_code in (200, 404, 410), reply.content
     assert left() == 0
@@ -115,15 +115,15 @@ def test_a_callback_and_an_erasure_at_once_end_each_other_well(asked, fake):
     assert ended == ({("completed", "")} if reply.status_code == 200 else {("failed", "erased")})
 
 
-def test_of_a_batch_one_item_is_erased_and_the_other_recorded(asked, fake):
-    request, (erased, kept) = asked
-    reply, _ = together(lambda: told(call_back(request, fake.judged(request))), lambda: erase(erased))
+def test_of_a_batch_one_item_is_erased_and_the_other_recorded(accepted_batch, fake):
+    request, (erased, kept) = accepted_batch
+    reply, _ = together(lambda: status_and_code(call_back(request, fake.judged(request))), lambda: erase(erased))
     assert reply == (200, "recorded")
     assert state(kept)[:2] == ("completed", "")
     assert Score.objects.filter(completion=erased.completion_id, reasoning__isnull=False).count() == 0
 
 
-def test_an_export_that_is_under_way_leaves_out_what_is_erased():
+def test_a_running_export_leaves_out_erased_completions():
     scores = [ScoreFactory(run__completion__response=f"r{n}") for n in range(3)]
     heads = [
         ranges.RecordHead(
@@ -156,7 +156,7 @@ def test_an_export_that_is_under_way_leaves_out_what_is_erased():
     assert (group.texts, group.left_out) == ([[b"r0", b"r2"]], 1)
 
 
-def test_of_a_decision_and_an_erasure_at_once_nothing_is_left_of_the_text():
+def test_a_concurrent_decision_and_erasure_leave_no_text():
     for _ in range(4):
         review = ReviewFactory()
         reviewer = ApiKeyFactory(role="reviewer", organization=review.organization)
@@ -171,7 +171,7 @@ def test_of_a_decision_and_an_erasure_at_once_nothing_is_left_of_the_text():
         assert left() == 0
 
 
-def test_two_erasures_of_the_same_count_each_completion_once():
+def test_two_concurrent_erasures_count_each_completion_once():
     bench = Bench()
     for _ in range(6):
         bench.run()
@@ -184,15 +184,16 @@ def test_two_erasures_of_the_same_count_each_completion_once():
     assert sum(Erasure.objects.values_list("erased", flat=True)) == 6
 
 
-def test_erasing_retention_and_saves_at_once_end_without_a_deadlock():
+def test_concurrent_erasures_retention_and_saves_never_deadlock():
     """Panels of two, batches that overlap: all lock callbacks, completions and runs in one order."""
     graders = [GraderFactory(), GraderFactory()]
     task = TaskFactory(graders=graders)
     completions = [CompletionFactory(task=task) for _ in range(12)]
     held = [
-        [claim(RunFactory(completion=one, grader=grader, panel_size=2)) for one in completions] for grader in graders
+        [claim(RunFactory(completion=completion, grader=grader, panel_size=2)) for completion in completions]
+        for grader in graders
     ]
-    pks = [one.pk for one in completions]
+    pks = [completion.pk for completion in completions]
 
     def save(which):
         grader = graders[which]
@@ -257,7 +258,7 @@ def test_an_erasure_waits_for_a_hold_that_is_being_placed():
     assert erasing_.result(20).held == [score.completion_id]
 
 
-def test_retention_twice_at_once_does_its_work_once():
+def test_concurrent_retention_runs_work_once():
     task = TaskFactory(text_days=1)
     for _ in range(5):
         ScoreFactory(run__completion__task=task)
@@ -272,7 +273,7 @@ def _waits_for_an_advisory_lock():
         return cursor.fetchone()[0]
 
 
-def test_a_submission_again_and_an_erasure_at_once_keep_no_answer_with_the_text():
+def test_a_concurrent_retry_and_erasure_store_no_response_with_the_text():
     task = TaskFactory()
     key = ApiKeyFactory(organization=task.organization)
     body = {"taskId": public("task", task), "modelId": "m", "prompt": "p", "response": "r", "externalId": "x"}

@@ -36,26 +36,26 @@ def erased():
 
 
 def test_a_completion_a_task_or_a_model_is_erased_and_nothing_else(api, task):
-    one, other = CompletionFactory(task=task), CompletionFactory(task=task)
+    first, second = CompletionFactory(task=task), CompletionFactory(task=task)
     sibling = CompletionFactory(task=TaskFactory(organization=task.organization), model_id="model-b")
     strangers = CompletionFactory(model_id="model-b")
     for body, gone in (
-        ({"completionId": public("comp", one)}, {one}),
-        ({"modelId": "model-b"}, {one, sibling}),
-        ({"taskId": public("task", task)}, {one, sibling, other}),
+        ({"completionId": public("comp", first)}, {first}),
+        ({"modelId": "model-b"}, {first, sibling}),
+        ({"taskId": public("task", task)}, {first, sibling, second}),
     ):
-        asked = ask(api, **body)
-        assert (asked["status"], asked["erased"], asked["completedAt"]) == ("pending", 0, None)
-        assert {name: asked[name] for name in ("completionId", "taskId", "modelId") if asked[name]} == body
+        erasure = ask(api, **body)
+        assert (erasure["status"], erasure["erased"], erasure["completedAt"]) == ("pending", 0, None)
+        assert {name: erasure[name] for name in ("completionId", "taskId", "modelId") if erasure[name]} == body
         jobs.erase()
         assert erased() == gone
-        done = shown(api, asked)
+        done = shown(api, erasure)
         assert (done["status"], done["erased"], done["held"]) == ("completed", 1, 0)
         assert done["completedAt"]
     assert strangers not in erased()
 
 
-def test_what_is_submitted_after_the_request_stays(api, task):
+def test_completions_submitted_after_the_request_stay(api, task):
     before = CompletionFactory(task=task)
     ask(api, taskId=public("task", task))
     CompletionFactory(task=task)
@@ -63,7 +63,7 @@ def test_what_is_submitted_after_the_request_stays(api, task):
     assert erased() == {before}
 
 
-def test_what_is_being_scored_ends(api, task):
+def test_runs_in_progress_end(api, task):
     run = RunFactory(completion=CompletionFactory(task=task))
     ask(api, taskId=public("task", task))
     jobs.erase()
@@ -71,25 +71,25 @@ def test_what_is_being_scored_ends(api, task):
     assert (run.status, run.error_code) == ("failed", "erased")
 
 
-def test_a_killed_job_is_gone_on_with_and_counts_nothing_twice(api, task, monkeypatch):
+def test_a_killed_job_is_resumed_and_counts_nothing_twice(api, task, monkeypatch):
     for name, value in (("AT_ONCE", 2),):
         monkeypatch.setattr(erasing, name, value)
     monkeypatch.setattr(erasures, "READ_LIMIT", 3)
     for n in range(7):
         CompletionFactory(task=task, model_id="model-a" if n % 2 else "model-b")
-    asked = ask(api, modelId="model-a")
+    erasure = ask(api, modelId="model-a")
     assert erasures.step()
-    assert shown(api, asked)["status"] == "running"
+    assert shown(api, erasure)["status"] == "running"
     with transaction.atomic():
         erasures.step()
         transaction.set_rollback(True)  # as a kill before the commit does
     jobs.erase()
-    assert (shown(api, asked)["erased"], shown(api, asked)["status"]) == (3, "completed")
-    assert {one.model_id for one in erased()} == {"model-a"}
+    assert (shown(api, erasure)["erased"], shown(api, erasure)["status"]) == (3, "completed")
+    assert {completion.model_id for completion in erased()} == {"model-a"}
     assert len(erased()) == 3
 
 
-def test_a_job_ends_in_time_and_asks_for_another(api, task, monkeypatch):
+def test_a_job_ends_in_time_and_schedules_another(api, task, monkeypatch):
     ask(api, taskId=public("task", task))
     assert erasures.work(budget_s=0.0) is True
     assert erasures.work() is False
@@ -104,7 +104,7 @@ def test_the_worker_is_woken_after_the_commit(api, task, monkeypatch, django_cap
     assert sent == ["scores.erase"]
 
 
-def test_a_request_that_is_wrong_names_its_member(api, task):
+def test_an_invalid_request_names_its_member(api, task):
     other = CompletionFactory()
     assert problems(api.post("/erasures", {})) == [("", "missing_field")]
     both = {"modelId": "m", "taskId": public("task", task)}
@@ -120,24 +120,24 @@ def test_a_request_that_is_wrong_names_its_member(api, task):
     assert not Erasure.objects.exists()
 
 
-def test_the_list_has_ones_own_and_filters_by_status(api, api_for, task):
+def test_the_list_has_own_erasures_and_filters_by_status(api, api_for, task):
     first, second = ask(api, modelId="a"), ask(api, modelId="b")
     erasures.step()
     ask(api_for(), modelId="a")
-    assert [one["id"] for one in api.get("/erasures").json()["erasures"]] == [second["id"], first["id"]]
-    assert [one["id"] for one in api.get("/erasures?status=completed").json()["erasures"]] == [first["id"]]
+    assert [erasure["id"] for erasure in api.get("/erasures").json()["erasures"]] == [second["id"], first["id"]]
+    assert [erasure["id"] for erasure in api.get("/erasures?status=completed").json()["erasures"]] == [first["id"]]
 
 
-def test_who_may(api_for, task, operating):
+def test_roles_that_may_request_erasures(api_for, task, operating):
     stranger = api_for()
-    made = ask(api_for(organization=task.organization), modelId="m")
+    erasure = ask(api_for(organization=task.organization), modelId="m")
     for role in ("training_operator", "reviewer", "grader_owner"):
         api = api_for(organization=task.organization, role=role)
-        codes = [api.get("/erasures"), api.get(f"/erasures/{made['id']}"), api.post("/erasures", {"modelId": "m"})]
+        codes = [api.get("/erasures"), api.get(f"/erasures/{erasure['id']}"), api.post("/erasures", {"modelId": "m"})]
         assert [answer.status_code for answer in codes] == [403] * 3, role
-    assert stranger.get(f"/erasures/{made['id']}").status_code == 404
+    assert stranger.get(f"/erasures/{erasure['id']}").status_code == 404
     admin = api_for(organization=operating, role="admin")
-    assert admin.get(f"/erasures/{made['id']}").status_code == 200
+    assert admin.get(f"/erasures/{erasure['id']}").status_code == 200
     assert ask(admin, taskId=public("task", task))["organizationId"] == public("org", task.organization)
 
 

@@ -42,63 +42,63 @@ def scopes(score):
 
 
 @pytest.mark.parametrize("which", range(4), ids=["completion", "task", "model", "organization"])
-def test_nothing_of_what_is_held_goes_until_it_is_released(api, score, which):
+def test_held_data_stays_until_the_hold_is_released(api, score, which):
     Organization.objects.filter(pk=score.organization_id).update(score_days=60)
     completion = public("comp", score.completion)
-    made = hold(api, **scopes(score)[which])
-    assert {name: value for name, value in made.items() if name in ("completionId", "taskId", "modelId") and value} == (
-        scopes(score)[which]
-    )
+    legal_hold = hold(api, **scopes(score)[which])
+    assert {
+        name: value for name, value in legal_hold.items() if name in ("completionId", "taskId", "modelId") and value
+    } == (scopes(score)[which])
     refused = [
         api.delete(f"/completions/{completion}"),
         api.delete(f"/scores/{public('score', score)}"),
         api.post("/erasures", {"completionId": completion}),
     ]
-    assert [(one.status_code, one.json()["code"]) for one in refused] == [(409, "legal_hold")] * 3
-    asked = api.post("/erasures", {"taskId": public("task", score.task)}).json()["erasure"]
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(409, "legal_hold")] * 3
+    erasure = api.post("/erasures", {"taskId": public("task", score.task)}).json()["erasure"]
     jobs.erase()
-    done = api.get(f"/erasures/{asked['id']}").json()["erasure"]
+    done = api.get(f"/erasures/{erasure['id']}").json()["erasure"]
     assert (done["status"], done["erased"], done["held"]) == ("completed", 0, 1)
     expiry.work(LATER)
     assert Completion.objects.filter(erased_at=None, prompt__isnull=False).count() == Score.objects.count() == 1
 
-    assert api.delete(f"/legal-holds/{made['id']}").status_code == 204
+    assert api.delete(f"/legal-holds/{legal_hold['id']}").status_code == 204
     assert api.delete(f"/completions/{completion}").status_code == 204
     expiry.work(LATER)
     assert not Completion.objects.exists()
     assert not Score.objects.exists()
 
 
-def test_retention_looks_again_when_a_hold_is_released(api, score):
+def test_retention_checks_again_after_a_hold_is_released(api, score):
     later = CompletionFactory(task=score.task)
-    made = hold(api, completionId=public("comp", score.completion))
+    legal_hold = hold(api, completionId=public("comp", score.completion))
     expiry.work(LATER)
     later.refresh_from_db()
     assert later.erased_at
     assert Task.objects.get().erased_to == later.pk
-    api.delete(f"/legal-holds/{made['id']}")
+    api.delete(f"/legal-holds/{legal_hold['id']}")
     expiry.work(LATER)
     assert not Completion.objects.filter(erased_at=None).exists()
 
 
-def test_others_go(api, api_for, score):
+def test_data_without_a_hold_is_erased(api, api_for, score):
     hold(api, taskId=public("task", TaskFactory(organization=score.organization)))
     hold(api, modelId="another model")
     hold(api_for())
     assert api.delete(f"/completions/{public('comp', score.completion)}").status_code == 204
 
 
-def test_a_release_is_kept_on_record_and_done_once(api, score):
-    made = hold(api)
-    assert (made["reason"], made["releasedAt"], made["releasedBy"]) == ("Case 12", None, None)
-    path = f"/legal-holds/{made['id']}"
+def test_a_release_is_recorded_and_happens_once(api, score):
+    legal_hold = hold(api)
+    assert (legal_hold["reason"], legal_hold["releasedAt"], legal_hold["releasedBy"]) == ("Case 12", None, None)
+    path = f"/legal-holds/{legal_hold['id']}"
     api.delete(path)
     first = api.get(path).json()["legalHold"]
     assert first["releasedAt"]
     assert first["releasedBy"] == public("user", api.user)
     assert api.delete(path).status_code == 204
     assert api.get(path).json()["legalHold"] == first
-    assert [one["id"] for one in api.get("/legal-holds?active=false").json()["legalHolds"]] == [made["id"]]
+    assert [row["id"] for row in api.get("/legal-holds?active=false").json()["legalHolds"]] == [legal_hold["id"]]
     assert api.get("/legal-holds?active=true").json()["legalHolds"] == []
 
 
@@ -116,7 +116,7 @@ def test_the_reason_is_ciphertext(api):
     assert b"Case" not in bytes(LegalHold.objects.values_list("reason", flat=True).get())
 
 
-def test_a_request_that_is_wrong_names_its_member(api):
+def test_an_invalid_request_names_its_member(api):
     other = CompletionFactory()
     assert problems(api.post("/legal-holds", {}))[0][0] == "/reason"
     assert problems(api.post("/legal-holds", {"reason": " "}))[0][0] == "/reason"
@@ -128,9 +128,9 @@ def test_a_request_that_is_wrong_names_its_member(api):
     assert problems(answer, 404) == [("/completionId", "not_found")]
 
 
-def test_who_may(api, api_for, score, operating):
-    made = hold(api)
-    path = f"/legal-holds/{made['id']}"
+def test_roles_that_may_place_holds(api, api_for, score, operating):
+    legal_hold = hold(api)
+    path = f"/legal-holds/{legal_hold['id']}"
     for role in ("training_operator", "reviewer", "grader_owner"):
         other = api_for(organization=score.organization, role=role)
         calls = [
@@ -147,9 +147,9 @@ def test_who_may(api, api_for, score, operating):
 
 def test_a_task_without_completions_can_be_deleted_whatever_was_held_or_erased_of_it(api, score):
     task = TaskFactory(organization=score.organization)
-    made = hold(api, taskId=public("task", task))
-    asked = api.post("/erasures", {"taskId": public("task", task)}).json()["erasure"]
+    legal_hold = hold(api, taskId=public("task", task))
+    erasure = api.post("/erasures", {"taskId": public("task", task)}).json()["erasure"]
     assert api.delete(f"/tasks/{public('task', task)}").status_code == 204
-    assert api.get(f"/legal-holds/{made['id']}").json()["legalHold"]["taskId"] == public("task", task)
+    assert api.get(f"/legal-holds/{legal_hold['id']}").json()["legalHold"]["taskId"] == public("task", task)
     jobs.erase()
-    assert api.get(f"/erasures/{asked['id']}").json()["erasure"]["status"] == "completed"
+    assert api.get(f"/erasures/{erasure['id']}").json()["erasure"]["status"] == "completed"

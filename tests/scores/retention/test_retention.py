@@ -34,9 +34,9 @@ def task(db):
 
 def aged(days, task, **fields):
     """A completion that was submitted so many days ago."""
-    made = NOW - timedelta(days=days)
-    past = ids.UUID(int=ids.first_of(made).int | ids.new().int % 2**80)
-    return CompletionFactory(id=past, created_at=made, task=task, **fields)
+    submitted_at = NOW - timedelta(days=days)
+    past = ids.UUID(int=ids.first_of(submitted_at).int | ids.new().int % 2**80)
+    return CompletionFactory(id=past, created_at=submitted_at, task=task, **fields)
 
 
 def scored(days, task):
@@ -52,7 +52,7 @@ def limit(organization, **days):
     Organization.objects.filter(pk=organization.pk).update(**days)
 
 
-def test_texts_go_after_the_days_of_the_task_and_scores_stay(task):
+def test_texts_are_erased_after_the_days_of_the_task_and_scores_stay(task):
     old, young = scored(31, task), scored(29, task)
     assert expiry.work(NOW) is False
     assert textless() == {old.completion_id}
@@ -63,7 +63,7 @@ def test_texts_go_after_the_days_of_the_task_and_scores_stay(task):
     assert (completion.prompt, completion.response) == (None, None)
 
 
-def test_the_organizations_days_hold_where_the_task_says_nothing(task):
+def test_the_organizations_days_apply_if_the_task_has_none(task):
     limit(task.organization, text_days=10)
     own, others, kept = aged(20, TaskFactory(organization=task.organization)), aged(20, task), aged(400, TaskFactory())
     expiry.work(NOW)
@@ -71,14 +71,14 @@ def test_the_organizations_days_hold_where_the_task_says_nothing(task):
     assert not {others.pk, kept.pk} & textless()
 
 
-def test_nothing_goes_without_days(db):
+def test_without_days_nothing_is_erased(db):
     scored(4_000, TaskFactory())
     assert expiry.work(NOW) is False
     assert textless() == set()
 
 
 @pytest.mark.parametrize("status", ["pending", "running", "sleeping", "waiting"])
-def test_what_is_being_scored_is_left_until_it_has_ended(task, status):
+def test_retention_keeps_completions_that_are_still_being_scored(task, status):
     run = RunFactory(completion=aged(40, task), status=status)
     after = aged(39, task)
     expiry.work(NOW)
@@ -88,10 +88,14 @@ def test_what_is_being_scored_is_left_until_it_has_ended(task, status):
     assert textless() == {after.pk, run.completion_id}
 
 
-def test_a_night_does_not_look_at_what_an_earlier_one_erased(task, monkeypatch):
+def test_a_run_skips_completions_erased_by_an_earlier_run(task, monkeypatch):
     looked = []
     real = erasing.erase
-    monkeypatch.setattr(erasing, "erase", lambda found, **more: looked.append(len(found)) or real(found, **more))
+    monkeypatch.setattr(
+        erasing,
+        "erase",
+        lambda completion_ids, **more: looked.append(len(completion_ids)) or real(completion_ids, **more),
+    )
     last = [aged(days, task) for days in (50, 45, 40, 35)][-1]
     expiry.work(NOW)
     assert (looked, Task.objects.get().erased_to) == ([4], last.pk)
@@ -113,10 +117,10 @@ def test_batches_are_bounded(task, monkeypatch):
     assert len(textless()) == 7
     limit(task.organization, score_days=60)
     expiry.work(NOW)
-    assert not Completion.objects.filter(pk__in=[one.pk for one in done]).exists()
+    assert not Completion.objects.filter(pk__in=[completion.pk for completion in done]).exists()
 
 
-def test_rows_go_after_the_organizations_days(task):
+def test_rows_are_deleted_after_the_organizations_days(task):
     limit(task.organization, score_days=60)
     old, young = scored(61, task), scored(59, task)
     CallbackFactory(run=old.run)
@@ -162,19 +166,19 @@ def test_a_deleted_completion_is_404(task, api_for):
     assert api.delete(f"/completions/{public('comp', score.completion)}").status_code == 404
 
 
-def test_the_job_works_and_leaves_a_trace(task):
+def test_the_job_erases_and_records_it(task):
     old = aged(31, task)
     jobs.retain()
     assert textless() == {old.pk}
-    told = AuditEvent.objects.get(actor="retention")
-    assert (told.action, told.object_id, told.objects_count) == ("completions.erase", public("task", task), 1)
+    event = AuditEvent.objects.get(actor="retention")
+    assert (event.action, event.object_id, event.objects_count) == ("completions.erase", public("task", task), 1)
     limit(task.organization, score_days=30)
     jobs.retain()
-    told = AuditEvent.objects.get(action="completions.delete")
-    assert (told.object_id, told.objects_count) == (public("org", task.organization), 1)
+    event = AuditEvent.objects.get(action="completions.delete")
+    assert (event.object_id, event.objects_count) == (public("org", task.organization), 1)
 
 
-def test_a_task_says_how_long_and_merges(api_for, task):
+def test_the_days_of_a_task_are_set_and_merged(api_for, task):
     api = api_for(organization=task.organization)
     path = f"/tasks/{public('task', task)}"
     shown = lambda answer: (answer.json()["task"]["retention"], answer.json()["task"]["shareText"])  # noqa: E731

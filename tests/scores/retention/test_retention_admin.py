@@ -49,7 +49,7 @@ def test_lists_and_forms_say_what_a_row_is_about(boss):
             assert about in page.content.decode()
 
 
-def test_what_a_row_names_may_be_gone(boss):
+def test_the_object_of_a_row_may_be_deleted(boss):
     score = ScoreFactory()
     hold = LegalHoldFactory(task=score.task)
     LegalHold.objects.filter(pk=hold.pk).update(task=score.completion_id)  # an id that names no task

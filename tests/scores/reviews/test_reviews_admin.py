@@ -22,9 +22,9 @@ def boss(db):
 
 @pytest.fixture
 def client(boss):
-    made = Client()
-    made.force_login(boss)
-    return made
+    admin_client = Client()
+    admin_client.force_login(boss)
+    return admin_client
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_rejecting(client, review, address):
      {"decision": "reject", "score": "0.5"}],
     ids=str,
 )  # fmt: skip
-def test_a_wrong_form_is_shown_again_and_decides_nothing(client, address, form):
+def test_an_invalid_form_is_shown_again_and_decides_nothing(client, address, form):
     page = send(client, address, **form)
     assert page.status_code == 200
     assert "errorlist" in page.content.decode()
@@ -87,8 +87,8 @@ def test_a_decided_review_is_shown_and_takes_no_other_decision(client, review, a
     assert (Review.objects.get().status, Score.objects.count()) == ("approved", 1)
 
 
-def test_who_comes_too_late_is_told(client, review, address):
-    """The review is open still, and its run is not: nothing was told of it yet."""
+def test_a_late_decision_is_reported(client, review, address):
+    """The review is still open, and its run is not: the sweep has not closed the review yet."""
     type(review.run).objects.update(status="failed", waits_for="")
     page = send(client, address).content.decode()
     assert "The review is cancelled. A decision is no longer possible." in page
@@ -96,7 +96,7 @@ def test_who_comes_too_late_is_told(client, review, address):
     assert Score.objects.count() == 0
 
 
-def test_staff_that_may_only_look_sees_no_texts_and_decides_nothing(review, address):
+def test_read_only_staff_see_no_texts_and_decide_nothing(review, address):
     from django.contrib.auth.models import Permission
 
     person = User.objects.create_user("clerk@example.org", "a-password-that-nobody-sees", is_staff=True)

@@ -1,4 +1,4 @@
-"""POST /reviews/:id/decision: what a person says of a score that its grader was not sure of."""
+"""POST /reviews/:id/decision: a person's decision on a score that its grader was not sure of."""
 
 from datetime import timedelta
 
@@ -71,14 +71,14 @@ def test_the_score_names_the_reviewer_in_the_api(api, review, decide):
     assert api.get("/scores").json()["scores"] == [score]
 
 
-def test_an_explanation_stands_in_place_of_the_graders_reasoning(decide):
+def test_an_explanation_replaces_the_graders_reasoning(decide):
     assert decide(approved=True, explanation="Looks right.")["review"]["explanation"] == "Looks right."
     assert Score.objects.get().reasoning == "Looks right."
     assert Review.objects.get().reasoning == "Not sure."
 
 
 @pytest.mark.parametrize("member", ["value", "adjustedScore"])
-def test_a_value_stands_in_place_of_the_preliminary_one_which_is_kept(decide, member):
+def test_a_value_replaces_the_preliminary_one_which_is_kept(decide, member):
     assert decide(approved=True, **{member: 1}, explanation="It is right.")["review"]["value"] == 1.0
     score = Score.objects.get()
     assert (score.value, score.confidence, score.raw_value, score.reasoning) == (1.0, 1.0, 1.0, "It is right.")
@@ -90,7 +90,7 @@ def test_a_value_stands_in_place_of_the_preliminary_one_which_is_kept(decide, me
     assert WorkflowRun.objects.get().steps[-1]["o"] == "adjusted"
 
 
-def test_another_value_without_a_word_does_not_borrow_the_graders_reasoning(decide):
+def test_another_value_without_explanation_has_no_reasoning(decide):
     decide(approved=True, value=0, adjustedScore=0)
     assert Score.objects.values_list("value", "dimensions").get()[0] == 0
     assert Score.objects.get().reasoning is None
@@ -116,7 +116,7 @@ def test_a_panel_is_settled_by_the_decision_on_its_last_run(api_for):
     assert (reward.value, reward.confidence, reward.used) == (pytest.approx(0.8), 0.9, 2)
 
 
-def test_whoever_subscribed_hears_of_the_score_and_of_the_failure(review, decide, api):
+def test_subscribers_get_events_of_the_score_and_the_failure(review, decide, api):
     subscribe(review.organization, "score.completed", "score.failed")
     other = ReviewFactory(run__completion__task=review.task)
     decide(approved=True)
@@ -130,7 +130,7 @@ def test_whoever_subscribed_hears_of_the_score_and_of_the_failure(review, decide
 # --- rejected -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_rejected_fails_and_has_no_score(api, review, decide):
+def test_a_rejected_score_fails_the_run(api, review, decide):
     shown = decide(approved=False, explanation="Off topic.")["review"]
     assert (shown["status"], shown["value"], shown["explanation"]) == ("rejected", None, "Off topic.")
     assert state(review.run)[:2] == ("failed", "review_rejected")
@@ -166,20 +166,20 @@ def test_what_is_rejected_fails_and_has_no_score(api, review, decide):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_a_wrong_member_is_named_and_nothing_is_decided(api, review, body, pointer, code):
+def test_an_invalid_member_is_named_and_nothing_is_decided(api, review, body, pointer, code):
     answer = api.post(f"/reviews/{review.public_id}/decision", body)
     assert problems(answer) == [(pointer, code)]
     assert (state(review.run)[0], Review.objects.get().status) == ("waiting", "open")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
-def test_what_is_no_number_is_refused(api, review, number):
+def test_a_value_that_is_not_a_number_is_refused(api, review, number):
     raw = f'{{"approved": true, "value": {number}}}'.encode()
     assert api.post(f"/reviews/{review.public_id}/decision", raw=raw).status_code == 400
     assert Review.objects.get().status == "open"
 
 
-def test_the_second_decision_is_told_what_the_first_was(api_for, review, decide):
+def test_the_second_decision_gets_the_first_outcome(api_for, review, decide):
     first = decide(approved=True, value=0.9)["review"]
     second = api_for(role="reviewer", organization=review.organization)
     answer = second.post(f"/reviews/{review.public_id}/decision", {"approved": False})
@@ -204,7 +204,7 @@ def test_a_closed_review_takes_no_decision(review, decide, status):
     assert Score.objects.count() == 0
 
 
-def test_after_its_time_nothing_is_decided_even_before_the_sweep_has_come(review, decide):
+def test_an_expired_review_takes_no_decision_even_before_the_sweep(review, decide):
     Review.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert "expired" in decide(409, approved=True)["detail"]
     assert Score.objects.count() == 0

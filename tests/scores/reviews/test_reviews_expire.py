@@ -1,4 +1,4 @@
-"""A review that nobody decides on ends: its run fails, and says why."""
+"""A review without a decision expires: its run fails with a reason."""
 
 from datetime import timedelta
 
@@ -31,25 +31,25 @@ def test_a_review_past_its_time_fails_the_run(review):
     assert (Score.objects.count(), Reward.objects.get().error_code) == (0, "review_expired")
 
 
-def test_it_happens_once(review):
+def test_a_review_expires_once(review):
     assert decisions.expire(past(review)) == 1
     assert decisions.expire(past(review)) == 0
     assert Reward.objects.count() == 1
 
 
-def test_before_its_time_nothing_happens(review):
+def test_a_review_does_not_expire_early(review):
     assert decisions.expire(timezone.now()) == 0
     assert (state(review.run)[0], Review.objects.get().status) == ("waiting", "open")
 
 
 @pytest.mark.parametrize("status", ["failed", "pending", "completed"])
-def test_a_run_that_no_longer_waits_is_left_alone(review, status):
+def test_a_run_that_no_longer_waits_is_unchanged(review, status):
     WorkflowRun.objects.update(status=status, waits_for="")
     assert decisions.expire(past(review)) == 0
     assert (state(review.run)[0], Review.objects.get().status) == (status, "cancelled")
 
 
-def test_the_sweep_sees_to_it(review):
+def test_the_sweep_expires_reviews(review):
     Review.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     sweep()
     assert (state(review.run)[1], Review.objects.get().status) == ("review_expired", "expired")

@@ -43,7 +43,7 @@ def test_the_time_for_a_review_is_a_setting(bench, settings):
 
 
 @pytest.mark.parametrize("confidence", [0.6, 1.0])
-def test_a_sure_score_needs_nobody(bench, confidence):
+def test_a_confident_score_needs_no_review(bench, confidence):
     run = bench.run()
     bench.save([bench.judged(claim(run), 0.25, confidence)])
     assert (state(run)[0], Review.objects.count(), Score.objects.count()) == ("completed", 0, 1)
@@ -60,7 +60,7 @@ def test_a_shadow_score_is_never_reviewed(bench):
     assert (Review.objects.count(), Score.objects.get().purpose) == (0, "shadow")
 
 
-def test_a_saved_group_holds_scores_failures_and_reviews(bench):
+def test_scores_failures_and_reviews_are_saved_in_one_group(bench):
     sure, unsure, bad = (bench.run() for _ in range(3))
     bench.save([bench.judged(claim(sure), 0.5, 0.9), bench.judged(claim(unsure), 0.5, 0.1)], [missed(claim(bad))])
     assert [state(run)[0] for run in (sure, unsure, bad)] == ["completed", "waiting", "failed"]
@@ -94,7 +94,7 @@ def test_a_run_that_has_ended_opens_no_review(bench):
 
 
 @pytest.mark.parametrize("status", ["pending", "sleeping", "running", "waiting"])
-def test_a_late_answer_opens_a_review_whatever_the_run_does_meanwhile(bench, status):
+def test_a_late_response_opens_a_review_in_any_state_of_the_run(bench, status):
     run = bench.run()
     held = claim(run)
     WorkflowRun.objects.filter(pk=run.pk).update(
@@ -112,7 +112,7 @@ def test_a_retried_run_may_be_reviewed_again(bench):
     assert list(Review.objects.order_by("id").values_list("status", "value")) == [("rejected", 0.25), ("open", 0.5)]
 
 
-def test_of_a_run_at_most_one_review_is_open(bench):
+def test_a_run_has_at_most_one_open_review(bench):
     run = bench.run()
     bench.save([bench.judged(claim(run), 0.25, 0.1)])
     bench.save([bench.judged(claim(run), 0.5, 0.2)])  # the run was taken up again, and its review not closed
@@ -123,11 +123,11 @@ def test_a_batch_of_reviews_costs_few_queries(bench, django_assert_max_num_queri
     claimed = [claim(bench.run()) for _ in range(20)]
     bench.save([bench.judged(claim(bench.run()), 0.25, 0.1)])  # the data key is made
     with django_assert_max_num_queries(22):
-        bench.save([bench.judged(one, 0.25, 0.1) for one in claimed])
+        bench.save([bench.judged(each_claim, 0.25, 0.1) for each_claim in claimed])
     assert Review.objects.count() == 21
 
 
-def test_the_preliminary_reasoning_lies_encrypted(bench):
+def test_the_preliminary_reasoning_is_encrypted(bench):
     bench.save([bench.judged(claim(bench.run()), 0.25, 0.1, reasoning="a secret thought")])
     with connection.cursor() as cursor:
         cursor.execute("select reasoning from scores_review")
@@ -137,7 +137,7 @@ def test_the_preliminary_reasoning_lies_encrypted(bench):
 # --- the event ------------------------------------------------------------------------------------------------------
 
 
-def test_whoever_subscribed_is_told_with_a_link_that_leads_to_the_page(bench, settings, visitor):
+def test_subscribers_get_an_event_with_a_link_to_the_page(bench, settings, visitor):
     settings.PUBLIC_URL = "https://autotune.example.org"
     subscribe(bench.task.organization, "review.requested")
     run = bench.run()
@@ -155,7 +155,7 @@ def test_whoever_subscribed_is_told_with_a_link_that_leads_to_the_page(bench, se
     assert (page.status_code, public("rev", review) in page.content.decode()) == (200, True)
 
 
-def test_nobody_is_told_of_a_review_that_was_rolled_back(bench, monkeypatch):
+def test_a_rolled_back_review_emits_no_event(bench, monkeypatch):
     from scores.engine import recording
 
     subscribe(bench.task.organization, "review.requested")

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 
 
 @pytest.mark.parametrize("approved", [(True, True), (True, False)], ids=["same", "opposite"])
-def test_of_two_who_decide_at_once_one_wins(approved):
+def test_of_two_concurrent_decisions_one_wins(approved):
     review = ReviewFactory()
     keys = [ApiKeyFactory(role="reviewer", organization=review.organization) for _ in approved]
     path = f"/reviews/{review.public_id}/decision"
@@ -42,7 +42,7 @@ def test_of_two_who_decide_at_once_one_wins(approved):
     assert state(review.run)[0] == ("completed" if approved_it else "failed")
 
 
-def test_of_a_decision_and_the_end_of_the_time_one_wins():
+def test_of_a_concurrent_decision_and_expiry_one_wins():
     review = ReviewFactory()
     key = ApiKeyFactory(role="reviewer", organization=review.organization)
     past = review.expires_at + timedelta(seconds=1)
@@ -55,7 +55,7 @@ def test_of_a_decision_and_the_end_of_the_time_one_wins():
     assert Score.objects.count() == 1 - expired
 
 
-def test_of_a_decision_and_a_cancel_one_wins():
+def test_of_a_concurrent_decision_and_cancel_one_wins():
     review = ReviewFactory()
     reviewer, operator = (
         Api(ApiKeyFactory(role=role, organization=review.organization).text)
@@ -74,7 +74,7 @@ def test_of_a_decision_and_a_cancel_one_wins():
         assert Reward.objects.get().error_code == "cancelled"
 
 
-def test_of_two_who_claim_at_once_one_has_it():
+def test_of_two_concurrent_claims_one_wins():
     review = ReviewFactory()
     keys = [ApiKeyFactory(role="reviewer", organization=review.organization) for _ in range(2)]
     answers = together(*(lambda key=key: Api(key.text).post(f"/reviews/{review.public_id}/claim") for key in keys))
@@ -83,7 +83,7 @@ def test_of_two_who_claim_at_once_one_has_it():
     assert Review.objects.get().claimed_by == won.user
 
 
-def test_the_members_of_a_panel_decided_at_once_make_one_reward():
+def test_concurrent_decisions_on_a_panel_make_one_reward():
     """Each sees the other's score: the completion is locked first."""
     graders = [GraderFactory(), GraderFactory()]
     completion = CompletionFactory(task=TaskFactory(graders=graders))

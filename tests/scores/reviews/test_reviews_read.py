@@ -32,7 +32,7 @@ def api(api_for, review):
 def listed(api, query=""):
     answer = api.get(f"/reviews{query}")
     assert answer.status_code == 200, answer.content
-    return [one["id"] for one in answer.json()["reviews"]]
+    return [review["id"] for review in answer.json()["reviews"]]
 
 
 def test_the_list_shows_no_texts(api, review):
@@ -90,7 +90,7 @@ def test_the_filters_narrow_the_list(api, review):
     ],
 )
 def test_a_filter_that_names_nothing_is_refused(api, query, status, pointer):
-    assert [found for found, _ in problems(api.get(f"/reviews{query}"), status)] == [pointer]
+    assert [error_pointer for error_pointer, _ in problems(api.get(f"/reviews{query}"), status)] == [pointer]
 
 
 def test_pages_follow_one_another(api, review):
@@ -99,12 +99,12 @@ def test_pages_follow_one_another(api, review):
     first = api.get("/reviews?limit=3").json()
     second = api.get(f"/reviews?limit=3&cursor={first['pagination']['nextCursor']}").json()
     assert (first["pagination"]["total"], len(first["reviews"]), len(second["reviews"])) == (5, 3, 2)
-    seen = [one["id"] for one in first["reviews"] + second["reviews"]]
+    seen = [row["id"] for row in first["reviews"] + second["reviews"]]
     assert sorted(seen, reverse=True) == seen
     assert len(set(seen)) == 5
 
 
-def test_the_list_costs_the_same_for_one_and_for_many(api, review, django_assert_max_num_queries, keys_at_hand):
+def test_the_list_takes_the_same_queries_for_one_and_many(api, review, django_assert_max_num_queries, keys_at_hand):
     for _ in range(20):
         ReviewFactory(run__completion__task=review.task)
     listed(api)
@@ -123,7 +123,7 @@ def test_texts_that_were_erased_are_null(api, review):
     ("role", "status"),
     [("training_operator", 200), ("organization_admin", 200), ("reviewer", 200), ("grader_owner", 403)],
 )
-def test_reviews_show_prompts_so_a_graders_owner_does_not_read_them(api_for, review, role, status):
+def test_a_grader_owner_cannot_read_reviews(api_for, review, role, status):
     review.grader.created_by = UserFactory()
     caller = api_for(role=role, organization=review.organization, user=review.grader.created_by)
     review.grader.save(update_fields=["created_by"])
@@ -139,7 +139,7 @@ def test_a_stranger_sees_nothing(api_for, review):
         assert stranger.get(f"/reviews?taskId={public('task', review.task)}").status_code == 404
 
 
-def test_without_a_key_nothing_is_shown(api, review):
+def test_without_a_key_reviews_are_401(api, review):
     api.key = None
     for path in ("/reviews", f"/reviews/{review.public_id}"):
         assert api.get(path).status_code == 401
@@ -164,14 +164,14 @@ def _claimed(api, review, status):
     return answer.json()
 
 
-def test_who_claims_a_review_has_it_for_a_while(api, review, claim):
+def test_a_claim_reserves_a_review_for_a_while(api, review, claim):
     shown = claim(api)["review"]
     assert (shown["claimedBy"], shown["prompt"]) == (public("user", api.user), "What is 2 + 2?")
     left = Review.objects.get().claimed_until - clock.database_now()
     assert timedelta(minutes=14) < left <= timedelta(minutes=15)
 
 
-def test_meanwhile_nobody_else_claims_or_decides(api_for, api, review, claim):
+def test_a_claimed_review_cannot_be_claimed_or_decided_by_others(api_for, api, review, claim):
     claim(api)
     other = api_for(role="reviewer", organization=review.organization)
     refused = claim(other, 409)
@@ -189,7 +189,7 @@ def test_claiming_again_extends_the_claim(api, claim):
     assert Review.objects.get().claimed_until > soon
 
 
-def test_a_claim_that_ran_out_binds_nobody(api_for, api, review, claim):
+def test_an_expired_claim_has_no_effect(api_for, api, review, claim):
     claim(api)
     Review.objects.update(claimed_until=clock.database_now() - timedelta(seconds=1))
     other = api_for(role="reviewer", organization=review.organization)
@@ -197,13 +197,13 @@ def test_a_claim_that_ran_out_binds_nobody(api_for, api, review, claim):
 
 
 @pytest.mark.parametrize("status", ["approved", "rejected", "expired", "cancelled"])
-def test_what_is_closed_cannot_be_claimed(api, claim, status):
+def test_a_closed_review_cannot_be_claimed(api, claim, status):
     Review.objects.update(status=status)
     assert claim(api, 409)["code"] == "review_closed"
 
 
 @pytest.mark.parametrize(("role", "status"), [("training_operator", 403), ("grader_owner", 403)])
-def test_who_may_not_decide_may_not_claim(api_for, review, claim, role, status):
+def test_a_role_that_cannot_decide_cannot_claim(api_for, review, claim, role, status):
     claim(api_for(role=role, organization=review.organization), status)
     claim(api_for(role="organization_admin"), 404)
     assert Review.objects.get().claimed_by is None

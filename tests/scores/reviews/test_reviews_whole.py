@@ -1,4 +1,4 @@
-"""Reviews from the submission to the reward, with a grader that is asked over HTTP."""
+"""Reviews from the submission to the reward, with a grader that is called over HTTP."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from tests.support.fakes import FakeGrader, serving
 
 @pytest.fixture
 def grader(grader, fake):
-    """It is as sure as the response says."""
+    """A grader whose confidence is the number in the response."""
     fake.judge = lambda completion: {"value": 0.25, "confidence": float(completion["response"]), "reasoning": "So."}
     return grader
 
@@ -45,36 +45,36 @@ def the_review(reviewer):
     return review["id"]
 
 
-def standing(api, completion):
+def score_of(api, completion):
     return api.get(f"/completions/{completion}/score").json()
 
 
 @pytest.fixture
 def waiting(operator, reviewer, task, grader, drain):
-    """A completion whose score waits, and its review's id."""
+    """A completion whose score waits for a review, and the id of the review."""
     completion = submit(operator, task, 0.49)
     drain(grader)
     return completion, the_review(reviewer)
 
 
-def test_a_sure_score_is_there_at_once_and_an_unsure_one_waits(operator, reviewer, task, grader, drain):
+def test_a_confident_score_is_final_at_once_and_an_unsure_one_waits(operator, reviewer, task, grader, drain):
     sure, unsure = submit(operator, task, 0.5), submit(operator, task, 0.49)
     drain(grader)
-    assert standing(operator, sure)["status"] == "completed"
-    state = standing(operator, unsure)
+    assert score_of(operator, sure)["status"] == "completed"
+    state = score_of(operator, unsure)
     assert (state["status"], state["score"], state["scores"], state["reward"]) == ("processing", None, [], None)
     shown = reviewer.get(f"/reviews/{the_review(reviewer)}").json()["review"]
     assert (shown["completionId"], shown["response"], shown["reasoning"]) == (unsure, "0.49", "So.")
 
 
-def test_what_waits_is_not_called_for_again(waiting, fake, grader, drain):
+def test_a_waiting_run_is_not_called_again(waiting, fake, grader, drain):
     calls = len(fake.calls)
     sweep()
     drain(grader)
     assert len(fake.calls) == calls
 
 
-def test_what_waits_is_listed_among_the_runs(operator, waiting):
+def test_waiting_runs_are_listed(operator, waiting):
     completion, _ = waiting
     runs = operator.get(f"/workflow-runs?completionId={completion}").json()["workflowRuns"]
     assert [(run["status"], run["result"], run["error"]) for run in runs] == [("waiting", None, None)]
@@ -84,7 +84,7 @@ def test_what_waits_is_listed_among_the_runs(operator, waiting):
 def test_approved(operator, reviewer, waiting):
     completion, review = waiting
     assert reviewer.post(f"/reviews/{review}/decision", {"approved": True}).status_code == 200
-    state = standing(operator, completion)
+    state = score_of(operator, completion)
     assert (state["status"], state["reward"]["value"], state["reward"]["confidence"]) == ("completed", 0.25, 0.49)
     assert (state["score"]["reasoning"], state["score"]["reviewedBy"]) == ("So.", public("user", reviewer.user))
 
@@ -92,15 +92,15 @@ def test_approved(operator, reviewer, waiting):
 def test_adjusted(operator, reviewer, waiting):
     completion, review = waiting
     reviewer.post(f"/reviews/{review}/decision", {"approved": True, "adjustedScore": 0.9})
-    state = standing(operator, completion)
+    state = score_of(operator, completion)
     assert (state["status"], state["reward"]["value"], state["reward"]["confidence"]) == ("completed", 0.9, 1.0)
-    assert [one["name"] for one in state["score"]["dimensions"]] == ["ai_preliminary", "human_review"]
+    assert [dimension["name"] for dimension in state["score"]["dimensions"]] == ["ai_preliminary", "human_review"]
 
 
 def test_rejected(operator, reviewer, waiting):
     completion, review = waiting
     reviewer.post(f"/reviews/{review}/decision", {"approved": False})
-    state = standing(operator, completion)
+    state = score_of(operator, completion)
     assert (state["status"], state["score"], state["reward"]) == ("failed", None, None)
 
 
@@ -108,7 +108,7 @@ def test_expired(operator, reviewer, waiting):
     completion, review = waiting
     Review.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     sweep()
-    assert standing(operator, completion)["status"] == "failed"
+    assert score_of(operator, completion)["status"] == "failed"
     assert reviewer.post(f"/reviews/{review}/decision", {"approved": True}).status_code == 409
 
 
@@ -129,8 +129,8 @@ def test_rejected_retried_and_approved(operator, reviewer, waiting, grader, drai
     again = the_review(reviewer)
     assert again != review
     assert reviewer.post(f"/reviews/{again}/decision", {"approved": True}).status_code == 200
-    assert standing(operator, completion)["reward"]["value"] == 0.25
-    assert [one["status"] for one in reviewer.get("/reviews?sort=createdAt").json()["reviews"]] == [
+    assert score_of(operator, completion)["reward"]["value"] == 0.25
+    assert [row["status"] for row in reviewer.get("/reviews?sort=createdAt").json()["reviews"]] == [
         "rejected", "approved",
     ]  # fmt: skip
 
@@ -145,10 +145,10 @@ def test_a_panel_waits_for_the_review_of_one_member(operator, reviewer, grader, 
         drain(second)
         drain(shadow)
     drain(grader)  # after the other has gone: of two fakes only the newest may be called
-    state = standing(operator, completion)
+    state = score_of(operator, completion)
     assert (state["status"], state["reward"], len(state["scores"])) == ("processing", None, 2)
     review = the_review(reviewer)
     assert reviewer.post(f"/reviews/{review}/decision", {"approved": True, "value": 0.5}).status_code == 200
-    state = standing(operator, completion)
+    state = score_of(operator, completion)
     assert (state["status"], state["reward"]["value"], state["reward"]["used"]) == ("completed", 0.75, 2)
     assert Score.objects.count() == 3

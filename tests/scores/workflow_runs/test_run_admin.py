@@ -42,7 +42,7 @@ def act(client, action, *runs):
     ).content.decode()
 
 
-def test_runs_are_found_by_code_and_by_whose_affair_it_is(superuser, task):
+def test_runs_are_found_by_code_and_by_fault(superuser, task):
     slow = run_of(task, status="failed", error_code="timeout")
     ended = run_of(task, status="failed", error_code="cancelled")
     ours = run_of(task, status="failed", error_code="text_unreadable")
@@ -54,7 +54,7 @@ def test_runs_are_found_by_code_and_by_whose_affair_it_is(superuser, task):
     assert shown(superuser, fault="platform") == [odd.pk, ours.pk]
 
 
-def test_selected_runs_are_retried_and_what_was_left_is_said(superuser, task):
+def test_selected_runs_are_retried_and_skipped_ones_reported(superuser, task):
     bad, fine = run_of(task, status="failed", error_code="timeout"), run_of(task, status="completed")
     old = run_of(task, status="failed", error_code="timeout")
     RunFactory(completion=old.completion, generation=1)
@@ -71,7 +71,7 @@ def test_selected_runs_are_cancelled(superuser, task):
     assert WorkflowRun.objects.get(pk=due.pk).error_code == "cancelled"
 
 
-def test_who_may_only_look_has_no_such_action(client, task):
+def test_read_only_staff_have_no_such_action(client, task):
     person = UserFactory(is_staff=True)
     person.user_permissions.add(Permission.objects.get(codename="view_workflowrun"))
     client.force_login(person)
@@ -81,11 +81,13 @@ def test_who_may_only_look_has_no_such_action(client, task):
     assert WorkflowRun.objects.get().status == "failed"
 
 
-def test_the_form_tells_the_timeline_and_what_must_change(superuser, task):
-    told = entry("call", 1, "timeout", started=AT, ended=AT + timedelta(seconds=4), wake_at=AT + timedelta(seconds=5))
+def test_the_form_shows_the_timeline_and_what_to_change(superuser, task):
+    recorded_step = entry(
+        "call", 1, "timeout", started=AT, ended=AT + timedelta(seconds=4), wake_at=AT + timedelta(seconds=5)
+    )
     run = run_of(
         task, status="failed", attempt=2, error_code="bad_signature", error_message="<b>Wrong.</b>", created_at=AT,
-        started_at=AT, completed_at=AT + timedelta(seconds=9), steps=[told],
+        started_at=AT, completed_at=AT + timedelta(seconds=9), steps=[recorded_step],
     )  # fmt: skip
     page = superuser.get(reverse("admin:scores_workflowrun_change", args=[run.pk])).content.decode()
     for line in (

@@ -37,7 +37,7 @@ def test_an_unfinished_run_fails_with_cancelled(api, task, status):
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
-def test_a_final_one_is_left_as_it_is(api, task, status):
+def test_a_final_run_stays_unchanged(api, task, status):
     run = RunFactory(completion=CompletionFactory(task=task), status=status, attempt=1, error_code="timeout")
     answer = cancel(api, run)
     assert (answer.status_code, answer.json()["code"]) == (409, "already_final")
@@ -61,7 +61,7 @@ def test_the_late_answer_of_a_cancelled_run_is_dropped(api):
     assert Reward.objects.get().value is None
 
 
-def test_what_is_retried_after_a_cancel_takes_an_answer_again(api):
+def test_a_run_retried_after_a_cancel_accepts_results_again(api):
     bench = Bench(organization=api.organization)
     run = bench.run()
     held = claim(run)
@@ -71,7 +71,7 @@ def test_what_is_retried_after_a_cancel_takes_an_answer_again(api):
     assert Reward.objects.get().value == Score.objects.get().value == 0.75
 
 
-def test_the_others_of_a_panel_make_the_reward(api):
+def test_the_other_graders_of_a_panel_make_the_reward(api):
     graders = [GraderFactory(organization=api.organization) for _ in range(2)]
     completion = CompletionFactory(task=TaskFactory(organization=api.organization, graders=graders))
     good = RunFactory(completion=completion, grader=graders[0], panel_size=2, status="completed", attempt=1)
@@ -99,7 +99,7 @@ def test_the_review_of_a_cancelled_run_is_closed(api, task):
     assert WorkflowRun.objects.get().waits_for == ""
 
 
-def test_who_may_cancel(api_for, task):
+def test_roles_that_may_cancel(api_for, task):
     run = RunFactory(completion=CompletionFactory(task=task))
     for role in ("reviewer", "grader_owner"):
         assert cancel(api_for(role=role, organization=task.organization), run).status_code == 403

@@ -91,11 +91,11 @@ def test_a_run_that_was_called_once_and_scored(api, task):
     ]
 
 
-def test_a_failed_run_says_whose_affair_it_is_and_what_must_change(api, task):
-    told = entry("call", 3, "bad_signature", started=AT, ended=LATER)
+def test_a_failed_run_shows_who_is_responsible_and_what_to_change(api, task):
+    recorded_step = entry("call", 3, "bad_signature", started=AT, ended=LATER)
     run = run_of(
         task, status="failed", attempt=3, error_code="bad_signature", error_message="It is wrong.", created_at=AT,
-        started_at=AT, completed_at=LATER, steps=[told],
+        started_at=AT, completed_at=LATER, steps=[recorded_step],
     )  # fmt: skip
     body = read(api, run)
     assert body["error"] == {
@@ -106,11 +106,11 @@ def test_a_failed_run_says_whose_affair_it_is_and_what_must_change(api, task):
     assert body["steps"][1:] == [step("call", 3, started=WIRE, ended=LATER_WIRE, outcome="bad_signature")]
 
 
-def test_a_failure_that_another_attempt_may_cure_is_no_error_of_the_run(api, task):
-    told = entry("call", 1, "timeout", started=AT, ended=AT, wake_at=LATER)
+def test_a_failure_that_will_be_retried_is_no_error_of_the_run(api, task):
+    recorded_step = entry("call", 1, "timeout", started=AT, ended=AT, wake_at=LATER)
     run = run_of(
         task, status="sleeping", attempt=1, failures=1, error_code="timeout", error_message="No answer.",
-        wake_at=LATER, created_at=AT, started_at=AT, steps=[told],
+        wake_at=LATER, created_at=AT, started_at=AT, steps=[recorded_step],
     )  # fmt: skip
     body = read(api, run)
     assert (body["status"], body["currentStep"], body["error"], body["wakeAt"]) == (
@@ -130,20 +130,20 @@ def test_a_failure_that_another_attempt_may_cure_is_no_error_of_the_run(api, tas
     ],
     ids=["running", "not-before", "hold", "callback", "review"],
 )
-def test_the_current_step_tells_what_an_unfinished_run_is_at(api, task, fields, current):
+def test_the_current_step_of_an_unfinished_run_is_reported(api, task, fields, current):
     assert read(api, run_of(task, **fields))["currentStep"] == current
 
 
-def test_the_call_that_is_out_is_the_last_step(api, task):
+def test_an_open_call_is_the_last_step(api, task):
     run = run_of(task, status="running", attempt=2, created_at=AT, started_at=AT)
     assert read(api, run)["steps"][1:] == [step("call", 2)]
 
 
 @pytest.mark.parametrize("last", ["callback", "decision"])
 def test_a_run_that_somebody_else_ended_has_no_other_call_at_its_end(api, task, last):
-    told = [entry("call", 1, "accepted", started=AT, wake_at=LATER), entry(last, 1, "approved", ended=LATER)]
-    run = run_of(task, status="completed", attempt=1, started_at=AT, completed_at=LATER, steps=told)
-    assert [one["step"] for one in read(api, run)["steps"]] == ["queue", "call", last]
+    recorded_steps = [entry("call", 1, "accepted", started=AT, wake_at=LATER), entry(last, 1, "approved", ended=LATER)]
+    run = run_of(task, status="completed", attempt=1, started_at=AT, completed_at=LATER, steps=recorded_steps)
+    assert [row["step"] for row in read(api, run)["steps"]] == ["queue", "call", last]
 
 
 def test_a_score_that_the_caller_may_not_read_is_left_out(api_for):
@@ -161,7 +161,7 @@ def test_a_score_that_the_caller_may_not_read_is_left_out(api_for):
 # --- the list -------------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_come_first_and_a_cursor_leads_on(api, task):
+def test_the_newest_runs_are_first_and_a_cursor_continues(api, task):
     runs = [public("run", run_of(task)) for _ in range(5)]
     assert listed(api) == runs[::-1]
     assert listed(api, "?sort=createdAt") == runs
@@ -172,7 +172,7 @@ def test_the_newest_come_first_and_a_cursor_leads_on(api, task):
     assert listed(api, "?limit=2&offset=4") == runs[:1]
 
 
-def test_each_filter_names_its_runs_and_several_narrow(api):
+def test_each_filter_selects_its_runs_and_several_are_combined(api):
     graders = [GraderFactory(organization=api.organization) for _ in range(2)]
     tasks = [TaskFactory(organization=api.organization, graders=[grader]) for grader in graders]
     bad = run_of(tasks[0], status="failed", attempt=1, error_code="timeout")
@@ -196,7 +196,7 @@ def test_each_filter_names_its_runs_and_several_narrow(api):
         (f"?taskId=task_{UNKNOWN}", "?taskId"),
     ],
 )
-def test_an_id_of_nothing_is_not_found_by_its_name(api, query, pointer):
+def test_an_unknown_id_is_not_found_with_its_parameter(api, query, pointer):
     assert problems(api.get(f"/workflow-runs{query}"), 404) == [(pointer, "not_found")]
 
 
@@ -210,11 +210,11 @@ def test_an_id_of_nothing_is_not_found_by_its_name(api, query, pointer):
         ("?code=%00", "?code"), ("?grader__name=x", "?grader__name"),
     ],
 )  # fmt: skip
-def test_a_filter_that_is_none_is_refused_by_its_name(api, query, pointer):
-    assert [at for at, _ in problems(api.get(f"/workflow-runs{query}"))] == [pointer]
+def test_an_invalid_filter_is_refused_with_its_parameter(api, query, pointer):
+    assert [error_pointer for error_pointer, _ in problems(api.get(f"/workflow-runs{query}"))] == [pointer]
 
 
-def test_a_list_of_50_takes_as_many_queries_as_one_of_one(api, task, django_assert_max_num_queries):
+def test_a_list_of_50_takes_as_many_queries_as_a_list_of_one(api, task, django_assert_max_num_queries):
     for _ in range(50):
         ScoreFactory(run=run_of(task, status="completed", attempt=1))
     listed(api)
@@ -237,7 +237,7 @@ def test_a_stranger_sees_nothing(api_for, task, role):
         assert stranger.get(f"/workflow-runs{query}").status_code == 404
 
 
-def test_without_a_key_there_is_nothing(client):
+def test_without_a_key_runs_are_401(client):
     assert client.get("/api/v1/workflow-runs").status_code == 401
 
 

@@ -31,21 +31,21 @@ def bench(db):
     return Bench()
 
 
-def test_of_a_cancel_and_a_save_one_wins_and_the_other_leaves_no_trace(bench):
+def test_of_a_concurrent_cancel_and_save_one_wins_without_traces_of_the_other(bench):
     met = Counter()
     for _ in range(TIMES):
         run = bench.run()
         held = claim(run)
-        said, _ = together(
+        result, _ = together(
             lambda run=run: outcome(lambda: cancelling.cancel(run.pk)),
             lambda held=held: bench.save([bench.judged(held, 0.75)]),
         )
         run.refresh_from_db()
         reward = Reward.objects.get(pk=run.completion_id)
         scores = Score.objects.filter(run=run).count()
-        expected = {"done": ("failed", 0, None), "already_final": ("completed", 1, 0.75)}[said]
+        expected = {"done": ("failed", 0, None), "already_final": ("completed", 1, 0.75)}[result]
         assert (run.status, scores, reward.value) == expected
-        met[said] += 1
+        met[result] += 1
     assert sum(met.values()) == TIMES
 
 
@@ -62,7 +62,7 @@ def test_of_a_cancel_and_a_failure_one_settles_the_completion(bench):
         assert Reward.objects.get(pk=run.completion_id).error_code == run.error_code
 
 
-def test_of_two_retries_one_moves_the_run(bench):
+def test_of_two_concurrent_retries_one_succeeds(bench):
     for _ in range(TIMES):
         run = bench.run()
         bench.save(bad=[missed(claim(run), "grader_error")])
@@ -72,7 +72,7 @@ def test_of_two_retries_one_moves_the_run(bench):
         assert (run.status, len(run.steps)) == ("pending", 1)
 
 
-def test_of_two_re_scores_one_makes_runs(bench):
+def test_of_two_concurrent_rescores_one_creates_runs(bench):
     key = ApiKeyFactory(organization=bench.task.organization)
     principal = Principal(key.organization, key.role, key.user, key)
     for _ in range(TIMES):
@@ -102,14 +102,14 @@ def test_a_retry_and_the_end_of_the_rest_of_the_panel_leave_no_reward_behind():
         assert (reward.value, reward.used, reward.failed) == (0.25, 1, 1)
 
 
-def test_groups_that_are_retried_and_cancelled_at_once_do_not_wait_in_a_circle(bench):
+def test_concurrent_retries_and_cancels_of_groups_never_deadlock(bench):
     runs = [bench.run() for _ in range(60)]
     for run in runs[::2]:
         bench.save(bad=[missed(claim(run), "grader_error")])
     keys = [run.pk for run in runs]
-    found = WorkflowRun.objects.filter(pk__in=keys)
-    works = [lambda: retrying.retry_all(found).retried, lambda: cancelling.cancel_all(keys[::-1])] * 3
+    stored_runs = WorkflowRun.objects.filter(pk__in=keys)
+    works = [lambda: retrying.retry_all(stored_runs).retried, lambda: cancelling.cancel_all(keys[::-1])] * 3
     together(*works)
-    for run in found:
+    for run in stored_runs:
         reward = Reward.objects.filter(pk=run.completion_id).first()
         assert (run.status, reward is None) in (("pending", True), ("failed", False))

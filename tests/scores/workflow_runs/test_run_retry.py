@@ -1,4 +1,4 @@
-"""POST /workflow-runs/:id/retry and POST /workflow-runs/retry: failed runs begin anew."""
+"""POST /workflow-runs/:id/retry and POST /workflow-runs/retry: failed runs start again."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -73,7 +73,7 @@ def test_its_completion_is_processed_again(api, task):
     assert status_of(api, run.completion) == "processing"
     assert Reward.objects.count() == 0
     listed = api.get("/completions?status=processing").json()["completions"]
-    assert [one["id"] for one in listed] == [public("comp", run.completion)]
+    assert [completion["id"] for completion in listed] == [public("comp", run.completion)]
 
 
 def test_a_reward_that_other_graders_made_stays_until_the_run_has_ended(api):
@@ -129,7 +129,7 @@ def test_a_run_without_its_text_is_not_retried(api, task):
     assert (answer.status_code, answer.json()["code"]) == (409, "text_erased")
 
 
-def test_who_may_retry(api_for, task):
+def test_roles_that_may_retry(api_for, task):
     run = failed(task)
     for role, status in (("reviewer", 403), ("grader_owner", 403)):
         assert retry(api_for(role=role, organization=task.organization), run).status_code == status
@@ -138,7 +138,7 @@ def test_who_may_retry(api_for, task):
     assert retry(api_for(role="organization_admin", organization=task.organization), run).status_code == 200
 
 
-def test_a_body_is_not_taken(api, task):
+def test_a_body_is_refused(api, task):
     answer = api.post(f"/workflow-runs/{public('run', failed(task))}/retry", {"force": True})
     assert problems(answer) == [("/force", "unknown_field")]
 
@@ -152,13 +152,13 @@ def retry_many(api, **body):
     return answer.json()
 
 
-def test_all_that_the_filters_name_are_retried_and_no_others(api, task):
+def test_exactly_the_filtered_runs_are_retried(api, task):
     other = TaskFactory(organization=api.organization)
-    wanted = [failed(task) for _ in range(3)]
+    matching = [failed(task) for _ in range(3)]
     left = [failed(task, "bad_signature"), failed(other), RunFactory(completion=CompletionFactory(task=task))]
     body = retry_many(api, taskId=public("task", task), code="timeout", status="failed")
     assert body == {"retried": 3, "skipped": [], "more": False}
-    for run in wanted:
+    for run in matching:
         run.refresh_from_db()
         assert run.status == "pending"
     assert list(WorkflowRun.objects.filter(pk__in=[run.pk for run in left]).order_by("pk").values_list("status")) == [
@@ -166,7 +166,7 @@ def test_all_that_the_filters_name_are_retried_and_no_others(api, task):
     ]  # fmt: skip
 
 
-def test_each_filter_is_one_by_itself(api, task):
+def test_each_filter_works_separately(api, task):
     for member in ("taskId", "graderId", "completionId", "code", "status"):
         run = failed(task)
         value = {
@@ -176,7 +176,7 @@ def test_each_filter_is_one_by_itself(api, task):
         assert retry_many(api, **{member: value})["retried"] == 1, member
 
 
-def test_what_could_not_be_retried_is_counted_by_its_reason(api, task):
+def test_skipped_runs_are_counted_by_reason(api, task):
     failed(task)
     for _ in range(2):
         RunFactory(completion=failed(task).completion, generation=1, status="completed", attempt=1)
@@ -187,7 +187,7 @@ def test_what_could_not_be_retried_is_counted_by_its_reason(api, task):
     assert (body["retried"], body["more"]) == (1, False)
 
 
-def test_many_go_in_groups_and_a_request_has_an_end(api, task, monkeypatch):
+def test_many_runs_are_retried_in_groups_up_to_a_limit(api, task, monkeypatch):
     monkeypatch.setattr(retrying, "AT_ONCE", 2)
     for _ in range(5):
         failed(task)
@@ -198,7 +198,7 @@ def test_many_go_in_groups_and_a_request_has_an_end(api, task, monkeypatch):
     assert (second.retried, second.more) == (2, False)
 
 
-def test_the_runs_of_others_are_not_among_them(api, task):
+def test_the_runs_of_other_organizations_are_not_retried(api, task):
     stranger = failed(TaskFactory())
     assert retry_many(api, code="timeout")["retried"] == 0
     stranger.refresh_from_db()
@@ -220,7 +220,7 @@ def test_the_runs_of_others_are_not_among_them(api, task):
     ],
     ids=["empty", "null", "status", "blank", "type", "id", "misspelt", "limit", "list"],
 )
-def test_a_request_that_does_not_say_which_retries_nothing(api, task, body, error):
+def test_a_request_without_a_filter_retries_nothing(api, task, body, error):
     run = failed(task)
     assert problems(api.post("/workflow-runs/retry", body)) == [error]
     run.refresh_from_db()
@@ -228,7 +228,7 @@ def test_a_request_that_does_not_say_which_retries_nothing(api, task, body, erro
 
 
 @pytest.mark.parametrize("kind", ["task", "grader", "comp"])
-def test_an_id_of_nothing_is_not_found_by_its_pointer(api, kind):
+def test_an_unknown_id_is_not_found_with_its_pointer(api, kind):
     member = {"task": "taskId", "grader": "graderId", "comp": "completionId"}[kind]
     answer = api.post("/workflow-runs/retry", {member: f"{kind}_{UNKNOWN}"})
     assert problems(answer, 404) == [(f"/{member}", "not_found")]

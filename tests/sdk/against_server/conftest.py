@@ -21,22 +21,22 @@ def key():
 
 @pytest.fixture
 def client(live_server, key):
-    with memory_broker(), AutotuneClient(key.text, live_server.url, timeout_s=20, max_retries=0) as made:
-        yield made
+    with memory_broker(), AutotuneClient(key.text, live_server.url, timeout_s=20, max_retries=0) as sdk_client:
+        yield sdk_client
 
 
 @pytest.fixture
 def fake():
     with serving(
         FakeGrader(lambda completion: {"value": len(completion["response"]) / 100, "confidence": 0.5})
-    ) as made:
-        yield made
+    ) as fake_grader:
+        yield fake_grader
 
 
 @pytest.fixture
 def grader(client, fake):
     """A grader that was registered and verified through the client."""
-    made = client.graders.create(
+    registration = client.graders.create(
         name="Length",
         description="How long it is.",
         endpoint=fake.url,
@@ -46,9 +46,9 @@ def grader(client, fake):
         ),
         limits=Limits(max_concurrency=4),
     )  # fmt: skip
-    fake.secret = made.credentials.shared_secret
-    assert client.graders.verify(made.grader.id).verified
-    return client.graders.get(made.grader.id)
+    fake.secret = registration.credentials.shared_secret
+    assert client.graders.verify(registration.grader.id).verified
+    return client.graders.get(registration.grader.id)
 
 
 @pytest.fixture

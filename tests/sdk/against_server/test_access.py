@@ -9,20 +9,22 @@ pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
 READS = [{"resource": "tasks", "actions": ["read"], "scope": "organization"}]
 
 
-def test_a_key_lives_through_its_life(client, live_server):
+def test_the_whole_life_of_a_key(client, live_server):
     ends = datetime.now(UTC) + timedelta(days=3)
-    made = client.api_keys.create(name="trainer", role="training_operator", expires_at=ends, networks=["127.0.0.0/8"])
-    assert (made.api_key.role, made.api_key.networks, made.api_key.kind) == (
+    new_key = client.api_keys.create(
+        name="trainer", role="training_operator", expires_at=ends, networks=["127.0.0.0/8"]
+    )
+    assert (new_key.api_key.role, new_key.api_key.networks, new_key.api_key.kind) == (
         "training_operator", ("127.0.0.0/8",), "live",
     )  # fmt: skip
-    with AutotuneClient(made.secret, live_server.url, max_retries=0) as trainer:
+    with AutotuneClient(new_key.secret, live_server.url, max_retries=0) as trainer:
         assert trainer.tasks.list().total == 0
         with pytest.raises(PermissionDenied):
             trainer.api_keys.create(name="more", role="organization_admin")
-        assert made.api_key.id in [one.id for one in client.api_keys.list(status="usable")]
-        assert client.api_keys.update(made.api_key.id, name="night").name == "night"
-        new = client.api_keys.rotate(made.api_key.id, grace_hours=0)
-        assert client.api_keys.get(made.api_key.id).replaced_by == new.api_key.id
+        assert new_key.api_key.id in [row.id for row in client.api_keys.list(status="usable")]
+        assert client.api_keys.update(new_key.api_key.id, name="night").name == "night"
+        new = client.api_keys.rotate(new_key.api_key.id, grace_hours=0)
+        assert client.api_keys.get(new_key.api_key.id).replaced_by == new.api_key.id
         with pytest.raises(AuthenticationError):
             trainer.tasks.list()
     with AutotuneClient(new.secret, live_server.url, max_retries=0) as trainer:
@@ -42,25 +44,25 @@ def test_people_are_invited_given_roles_and_removed(client):
         client.roles.delete(role.id)
     assert client.members.update(invited.id, role="reviewer").role == "reviewer"
     assert client.members.get(invited.id).email == "new@example.org"
-    assert [one.id for one in client.members.list(status="invited")] == [invited.id]
+    assert [row.id for row in client.members.list(status="invited")] == [invited.id]
     client.members.remove(invited.id)
     client.roles.delete(role.id)
     with pytest.raises(NotFound):
         client.roles.get(role.id)
-    assert {one.name for one in client.roles.list() if one.built_in} >= {"admin", "reviewer"}
+    assert {each_role.name for each_role in client.roles.list() if each_role.built_in} >= {"admin", "reviewer"}
 
 
-def test_erasures_and_holds_are_asked_for(client, task):
+def test_erasures_and_holds_are_requested(client, task):
     erasure = client.erasures.create(task_id=task.id)
     assert client.erasures.get(erasure.id).task_id == task.id
-    assert [one.id for one in client.erasures.list()] == [erasure.id]
+    assert [row.id for row in client.erasures.list()] == [erasure.id]
     hold = client.legal_holds.create(reason="Case 12", model_id="m")
-    assert [one.id for one in client.legal_holds.list(active=True)] == [hold.id]
+    assert [row.id for row in client.legal_holds.list(active=True)] == [hold.id]
     client.legal_holds.release(hold.id)
     assert client.legal_holds.get(hold.id).released_at is not None
 
 
-def test_the_trail_tells_of_what_was_done(client):
+def test_the_audit_log_records_what_was_done(client):
     client.roles.list()
     events = list(client.audit_events.iterate(limit=1, resource="roles"))
     assert events

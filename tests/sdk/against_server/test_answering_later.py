@@ -21,15 +21,15 @@ def kept():
 @pytest.fixture
 def kit(live_server, kept):
     """The kit's grader, served; the server's address is that of the live server."""
-    made = KitGrader("slow", "1.0.0", secret=SECRET)
-    made.later(kept.append)
-    with GraderServer(made, "127.0.0.1", 0) as server:
+    kit_grader = KitGrader("slow", "1.0.0", secret=SECRET)
+    kit_grader.later(kept.append)
+    with GraderServer(kit_grader, "127.0.0.1", 0) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         allowed = parse_allow(f"127.0.0.1/32:{server.server_address[1]}")
         with override_settings(AUTOTUNE_OUTBOUND_ALLOW_GRADERS=allowed, PUBLIC_URL=live_server.url):
-            made.url = server.url
-            yield made
+            kit_grader.url = server.url
+            yield kit_grader
         server.shutdown()
 
 
@@ -58,7 +58,7 @@ def test_a_batch_in_parts(kit, kept, score):
     runs_of(kit, batch=10, count=3)
     score()
     (work,) = kept
-    first, second, third = (one.id for one in work.completions)
+    first, second, third = (completion.id for completion in work.completions)
     assert kit.call_back(work, {second: CannotJudge("no majority")}) == "recorded"
     assert statuses() == ["failed", "waiting", "waiting"]
     assert kit.call_back(work, {first: 1, third: 0}) == "recorded"

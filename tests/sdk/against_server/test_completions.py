@@ -17,23 +17,33 @@ def test_a_submission_has_the_clients_shape(client, task):
         task_id=task.id, model_id="m", variables={"question": "How long?"}, response="yes", external_id="e", metadata=metadata,
         priority="high",
     )  # fmt: skip
-    one = sent.completion
+    completion = sent.completion
     assert (sent.status, sent.existing, sent.workflow_run_id) == ("scoring", False, sent.workflow_run_ids[0])
     assert sent.estimated_score_time_ms >= 0
-    assert (one.prompt, one.response, one.messages, one.external_id) == ("How long?", "yes", None, "e")
-    assert (one.task_id, one.task_version, one.model_id, one.source) == (task.id, task.version, "m", "api")
-    assert (one.metadata, one.priority, one.status, one.reward, one.erased_at) == (
+    assert (completion.prompt, completion.response, completion.messages, completion.external_id) == (
+        "How long?",
+        "yes",
+        None,
+        "e",
+    )
+    assert (completion.task_id, completion.task_version, completion.model_id, completion.source) == (
+        task.id,
+        task.version,
+        "m",
+        "api",
+    )
+    assert (completion.metadata, completion.priority, completion.status, completion.reward, completion.erased_at) == (
         metadata,
         "high",
         "pending",
         None,
         None,
     )
-    assert is_recent(one.created_at)
-    assert client.completions.get(one.id) == one
+    assert is_recent(completion.created_at)
+    assert client.completions.get(completion.id) == completion
 
 
-def test_messages_come_back_as_they_were_given(client, task):
+def test_messages_are_returned_unchanged(client, task):
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "2 + 2?", "snake_case": {"a_b": 1}}]
     sent = client.completions.submit(task_id=task.id, model_id="m", messages=messages, response="4")
     assert (sent.completion.messages, sent.completion.prompt) == (messages, "2 + 2?")
@@ -48,16 +58,16 @@ def test_the_same_external_id_is_the_same_completion(client, task):
     assert refused.value.code == "external_id_conflict"
 
 
-def test_a_batch_is_answered_in_its_order_and_a_repeated_one_with_what_is_there(client, task):
+def test_batch_results_keep_their_order_and_repeats_return_existing_objects(client, task):
     first = client.completions.submit_batch(items(5), task_id=task.id)
-    assert [one.external_id for one in first.completions] == [f"e{n}" for n in range(5)]
-    assert [one.index for one in first.completions] == list(range(5))
+    assert [completion.external_id for completion in first.completions] == [f"e{n}" for n in range(5)]
+    assert [completion.index for completion in first.completions] == list(range(5))
     again = client.completions.submit_batch(items(7), task_id=task.id)
     assert again.ids[:5] == first.ids
-    assert [one.existing for one in again.completions] == [True] * 5 + [False] * 2
+    assert [completion.existing for completion in again.completions] == [True] * 5 + [False] * 2
 
 
-def test_a_bad_item_is_named_by_its_place(client, task):
+def test_an_invalid_item_is_named_by_its_index(client, task):
     batch = items(4)
     batch[2]["priority"] = "urgent"
     with pytest.raises(InvalidRequest) as refused:
@@ -66,21 +76,23 @@ def test_a_bad_item_is_named_by_its_place(client, task):
     assert (error.pointer, error.index) == ("/completions/2/priority", 2)
     assert client.completions.list(task_id=task.id).total == 0
     taken = client.completions.submit_batch(batch, task_id=task.id, partial=True)
-    assert [one.index for one in taken.completions] == [0, 1, 3]
-    assert [(one.index, one.pointer) for one in taken.errors] == [(2, "/completions/2/priority")]
+    assert [completion.index for completion in taken.completions] == [0, 1, 3]
+    assert [(item_error.index, item_error.pointer) for item_error in taken.errors] == [(2, "/completions/2/priority")]
 
 
 def test_completions_are_filtered_to_the_millisecond(client, task):
-    ids = [client.completions.submit(task_id=task.id, **{**one}).completion.id for one in items(3)]
-    made = [client.completions.get(one).created_at for one in ids]
+    ids = [client.completions.submit(task_id=task.id, **{**item}).completion.id for item in items(3)]
+    created_times = [client.completions.get(completion_id).created_at for completion_id in ids]
 
     def within(start, end):
-        return {one.id for one in client.completions.list(task_id=task.id, start_date=start, end_date=end)}
+        return {
+            completion.id for completion in client.completions.list(task_id=task.id, start_date=start, end_date=end)
+        }
 
-    assert within(made[0], made[-1] + MOMENT) == set(ids)
-    assert ids[0] not in within(made[0] + MOMENT, made[-1] + MOMENT)
-    assert ids[-1] not in within(made[0], made[-1])
-    assert within(made[0].date(), made[-1].date()) == set(ids)
+    assert within(created_times[0], created_times[-1] + MOMENT) == set(ids)
+    assert ids[0] not in within(created_times[0] + MOMENT, created_times[-1] + MOMENT)
+    assert ids[-1] not in within(created_times[0], created_times[-1])
+    assert within(created_times[0].date(), created_times[-1].date()) == set(ids)
 
 
 def test_completions_are_listed_page_by_page(client, task):

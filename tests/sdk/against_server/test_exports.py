@@ -35,7 +35,7 @@ def export(client, scored):
     return client.exports.wait(begun.id, timeout_s=5)
 
 
-def test_a_job_is_waited_for_and_downloaded(client, export, tmp_path):
+def test_a_job_is_awaited_and_downloaded(client, export, tmp_path):
     assert (export.status, export.rows, export.progress, export.left_out) == ("completed", 30, 1, 0)
     assert is_recent(export.created_at)
     assert export.metadata["totalRecords"] == 30
@@ -44,12 +44,12 @@ def test_a_job_is_waited_for_and_downloaded(client, export, tmp_path):
     assert (got.bytes, got.sha256) == (data.bytes, export.sha256)
     lines = (tmp_path / "out" / data.name).read_text().splitlines()
     assert [json.loads(line)["score"] for line in lines] == [n / 100 for n in range(10, 40)]
-    assert {one.name for one in (tmp_path / "out").iterdir()} == {one.name for one in export.files}
-    assert [one.id for one in client.exports.iterate(status="completed")] == [export.id]
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {file.name for file in export.files}
+    assert [row.id for row in client.exports.iterate(status="completed")] == [export.id]
     assert client.exports.download(client.exports.list().items[0], tmp_path / "out") == (got,)  # is there already
 
 
-def test_what_broke_off_goes_on_where_it_was(client, export, tmp_path, monkeypatch):
+def test_an_interrupted_download_is_resumed(client, export, tmp_path, monkeypatch):
     (data,) = export.data_files
     whole = client.exports.download(export, tmp_path / "whole")[0]
     copied, calls = downloading.copy, []
@@ -65,19 +65,21 @@ def test_what_broke_off_goes_on_where_it_was(client, export, tmp_path, monkeypat
     with pytest.raises(BrokenExport):
         client.exports.download(export, tmp_path / "out", file=data.name)
     assert set(calls) == {200}  # the client of these tests makes one try
-    part = next(one for one in (tmp_path / "out").iterdir() if one.name.endswith(".part"))
+    part = next(path for path in (tmp_path / "out").iterdir() if path.name.endswith(".part"))
     assert part.stat().st_size == 100
 
     monkeypatch.setattr(downloading, "copy", copied)
     seen = []
-    (got,) = client.exports.download(export, tmp_path / "out", file=data.name, on_progress=lambda *at: seen.append(at))
+    (got,) = client.exports.download(
+        export, tmp_path / "out", file=data.name, on_progress=lambda *progress: seen.append(progress)
+    )
     assert got.sha256 == whole.sha256
     assert seen[-1] == (data.bytes, data.bytes)
     assert (tmp_path / "out" / data.name).read_bytes() == (tmp_path / "whole" / data.name).read_bytes()
     assert not part.exists()
 
 
-def test_what_is_not_the_file_gets_no_name(client, export, tmp_path):
+def test_a_corrupt_download_gets_no_final_name(client, export, tmp_path):
     (data,) = export.data_files
     (tmp_path / f".{data.name}.{data.sha256[:16]}.part").write_bytes(b"x" * 50)
     with pytest.raises(DamagedFile):
@@ -105,7 +107,7 @@ def test_a_job_is_cancelled(client, scored):
     assert client.exports.cancel(begun.id).status == "cancelled"
 
 
-def test_a_job_that_is_done_is_not_cancelled(client, export):
+def test_a_finished_job_cannot_be_cancelled(client, export):
     with pytest.raises(ConflictError):
         client.exports.cancel(export.id)
 
@@ -115,19 +117,19 @@ def test_waiting_ends_in_time(client, scored):
     seen = []
     with pytest.raises(ExportNotCompleted, match="after 0 s"):
         client.exports.wait(begun.id, timeout_s=0, on_progress=seen.append)
-    assert [one.status for one in seen] == ["pending"]
+    assert [state.status for state in seen] == ["pending"]
     with pytest.raises(InvalidRequest):
         client.exports.create(format="parquet", layout="records", threshold=0.5)
 
 
-def test_a_large_set_comes_in_parts(client, scored, settings, tmp_path, monkeypatch):
+def test_a_large_export_is_downloaded_in_parts(client, scored, settings, tmp_path, monkeypatch):
     settings.EXPORT_PART_ROWS = 15
     monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 5)
     begun = client.exports.create(format="parquet", task_id=scored.id)
     running.work()
     export = client.exports.wait(begun.id, timeout_s=5)
-    assert [one.rows for one in export.data_files] == [15, 15, 10]
+    assert [file.rows for file in export.data_files] == [15, 15, 10]
     got = client.exports.download(export, tmp_path)
-    assert sum(pyarrow.parquet.read_table(one.path).num_rows for one in got) == 40
-    manifest = next(one for one in export.files if one.kind == "manifest")
+    assert sum(pyarrow.parquet.read_table(file.path).num_rows for file in got) == 40
+    manifest = next(file for file in export.files if file.kind == "manifest")
     assert manifest.sha256 == export.sha256

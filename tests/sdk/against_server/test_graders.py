@@ -22,10 +22,10 @@ def test_a_grader_has_the_clients_shape(client, grader, key):
     assert (grader.owner[:4], grader.created_by[:5], grader.version[:8]) == ("org_", "user_", "graderv_")
     assert is_recent(grader.verified_at)
     assert is_recent(grader.created_at)
-    assert [found.id for found in client.graders.list(search="leng", status="active", domain="length")] == [grader.id]
+    assert [row.id for row in client.graders.list(search="leng", status="active", domain="length")] == [grader.id]
 
 
-def test_a_verification_tells_of_each_check(client, grader):
+def test_a_verification_reports_each_check(client, grader):
     result = client.graders.verify(grader.id)
     assert result.verified
     assert {check.name for check in result.checks} >= {"health", "score"}

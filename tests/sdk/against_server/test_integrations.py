@@ -38,7 +38,7 @@ def scored(client, task, score):
 
 
 def plain(metadata=None):
-    extra = [{}] * 3 if metadata is None else [{"metadata": one} for one in metadata]
+    extra = [{}] * 3 if metadata is None else [{"metadata": entry} for entry in metadata]
     return [
         {"prompt": prompt, "response": answer, **more}
         for prompt, answer, more in zip(PROMPTS, ANSWERS, extra, strict=True)
@@ -58,7 +58,7 @@ def test_trl_gets_numbers_and_none(client, fake, scored, task):
     scored(plain([{"answer": "a"}, {"answer": "b"}, {"answer": "c"}]))
     metrics, extra = {}, {}
     reward = trl.reward_func(task.id, client=client, metadata=["answer"])
-    found = reward(
+    rewards = reward(
         prompts=PROMPTS,
         completions=ANSWERS,
         completion_ids=[[1]] * 3,
@@ -68,7 +68,7 @@ def test_trl_gets_numbers_and_none(client, fake, scored, task):
         log_metric=metrics.__setitem__,
         log_extra=extra.__setitem__,
     )
-    assert found == [0.2, None, 0.1]
+    assert rewards == [0.2, None, 0.1]
     assert metrics["autotune/unscored"] == 1
     assert extra["autotune_status"][::2] == ["completed", "completed"]
     assert extra["autotune_status"][1] not in ("completed", "pending")
@@ -98,8 +98,13 @@ def test_verl_has_the_same_members_on_each_sample(client, scored):
              "metadata": {"data_source": "gsm8k", "ground_truth": "5", "index": 1}},
         ]
     )  # fmt: skip
-    one = verl.compute_score("gsm8k", ANSWERS[0], "4", {"prompt_text": "p0", "num_turns": 1}, deadline_s=5)
-    assert (one["score"], one["autotune_scored"], one["autotune_confidence"], one["error"]) == (0.2, 1, 0.5, "")
+    result = verl.compute_score("gsm8k", ANSWERS[0], "4", {"prompt_text": "p0", "num_turns": 1}, deadline_s=5)
+    assert (result["score"], result["autotune_scored"], result["autotune_confidence"], result["error"]) == (
+        0.2,
+        1,
+        0.5,
+        "",
+    )
     with pytest.raises(ConfigurationError, match="prompt_text"):
         verl.compute_score("gsm8k", "r", "4", {})
 
@@ -110,11 +115,15 @@ def test_verl_has_the_same_members_on_each_sample(client, scored):
             ask("gsm8k", "unheard of", "5", {"prompt_text": "p"}, missing=0.25, deadline_s=1.5),
         )
 
-    known, unknown = asyncio.run(both())
-    assert known["score"] == 0.5
-    assert (unknown["score"], unknown["autotune_scored"], unknown["error"]) == (0.25, 0, "pending")
-    assert known.keys() == unknown.keys() == one.keys()
-    assert [type(value) for value in known.values()] == [type(value) for value in unknown.values()]
+    scored_result, unscored_result = asyncio.run(both())
+    assert scored_result["score"] == 0.5
+    assert (unscored_result["score"], unscored_result["autotune_scored"], unscored_result["error"]) == (
+        0.25,
+        0,
+        "pending",
+    )
+    assert scored_result.keys() == unscored_result.keys() == result.keys()
+    assert [type(value) for value in scored_result.values()] == [type(value) for value in unscored_result.values()]
 
 
 def test_swift_always_gets_a_number(scored, monkeypatch):
@@ -146,12 +155,12 @@ def test_openrlhf_gets_three_lists(scored, monkeypatch):
     monkeypatch.setenv("AUTOTUNE_REWARD_MISSING", "0.5")
     monkeypatch.setenv("AUTOTUNE_REWARD_STRIP", "</s>,<|im_end|>")
     scored(plain([{"label": "4"}, {"label": "5"}, {}]))
-    found = openrlhf.reward_func(
+    answer = openrlhf.reward_func(
         ["<s>p0" + ANSWERS[0] + "</s>", "p1" + ANSWERS[1] + "<|im_end|></s>", "another"], PROMPTS, ["4", "5", None]
     )
-    assert [float(value) for value in found["rewards"]] == [pytest.approx(0.2), 0.5, 0.5]
-    assert [float(value) for value in found["scores"]] == [float(value) for value in found["rewards"]]
-    logs = {name: [float(value) for value in column] for name, column in found["extra_logs"].items()}
+    assert [float(value) for value in answer["rewards"]] == [pytest.approx(0.2), 0.5, 0.5]
+    assert [float(value) for value in answer["scores"]] == [float(value) for value in answer["rewards"]]
+    logs = {name: [float(value) for value in column] for name, column in answer["extra_logs"].items()}
     assert logs == {"autotune_unscored": [0, 0, 1], "autotune_not_split": [0, 0, 1]}
 
 
@@ -180,9 +189,9 @@ class Trace:
         def model_dump(self, **_):
             return dict(self)
 
-    def __init__(self, at):
-        self.messages = [self.Message(one) for one in (*CHAT[at], *REPLIES[at])]
-        self.last_reply, self.info = ANSWERS[at], {}
+    def __init__(self, index):
+        self.messages = [self.Message(message) for message in (*CHAT[index], *REPLIES[index])]
+        self.last_reply, self.info = ANSWERS[index], {}
 
 
 class Data:
@@ -209,14 +218,14 @@ def test_verifiers_gets_a_number_or_an_exception(client, scored, task, monkeypat
     assert asyncio.run(classic(prompt="unheard", completion="of", answer="a", state=state)) == 0.25
 
 
-def test_what_the_server_refuses_is_unscored_and_the_rest_is_scored(client, scored, task):
+def test_refused_items_are_unscored_and_the_rest_is_scored(client, scored, task):
     scored(plain())
     seen = []
     scorer = Scorer(task.id, client=client, deadline_s=5, on_call=seen.append)
     items = [*plain(), {"prompt": "p", "response": "\0"}, {"prompt": "p", "response": "\ud800"}]
-    found = scorer.score(items)
-    assert found.values == [*VALUES, None, None]
-    assert [one.status for one in found.rewards[3:]] == ["failed", "failed"]
+    result = scorer.score(items)
+    assert result.values == [*VALUES, None, None]
+    assert [reward.status for reward in result.rewards[3:]] == ["failed", "failed"]
     (metrics,) = seen
     assert (metrics.items, metrics.scored, metrics.unscored, metrics.mean) == (5, 3, 2, pytest.approx(0.8 / 3))
     assert sum(metrics.codes.values()) == 2
@@ -226,7 +235,7 @@ def test_what_the_server_refuses_is_unscored_and_the_rest_is_scored(client, scor
     assert len(missing.value.rewards) == 5
 
 
-def test_what_waiting_does_not_mend_is_raised(client, key, task, live_server):
+def test_permanent_errors_are_raised(client, key, task, live_server):
     with pytest.raises(NotFound):
         Scorer("task_00000000000000000000000001", client=client).score(plain())
     for wrong in (float("nan"), float("inf"), True, "0.5"):
@@ -234,16 +243,16 @@ def test_what_waiting_does_not_mend_is_raised(client, key, task, live_server):
             Scorer(task.id, client=client, missing=wrong)
 
 
-def test_a_server_that_is_away_ends_with_the_deadline(task, caplog):
+def test_an_unavailable_server_is_retried_until_the_deadline(task, caplog):
     with AutotuneClient("at_test_x", "http://127.0.0.1:1") as away:
-        found = Scorer(task.id, client=away, deadline_s=0.3, missing=0.5).score(plain())
-    assert found.values == [0.5] * 3
-    assert found.metrics.seconds < 2
-    assert found.metrics.codes == {"connection_failed": 3}
+        result = Scorer(task.id, client=away, deadline_s=0.3, missing=0.5).score(plain())
+    assert result.values == [0.5] * 3
+    assert result.metrics.seconds < 2
+    assert result.metrics.codes == {"connection_failed": 3}
     assert "3 of 3 answers have no reward (3 connection_failed), given as 0.5" in caplog.text
 
 
-def test_a_scorer_that_travels_leaves_its_key_behind(client, key, task, scored):
+def test_a_pickled_scorer_contains_no_key(client, key, task, scored):
     scored(plain())
     scorer = Scorer(task.id, client=client, deadline_s=5)
     sent = pickle.dumps(scorer)
@@ -257,7 +266,7 @@ def test_single_requests_are_gathered(client, scored, task):
     gathering = Gathering(Scorer(task.id, client=client, deadline_s=5, on_call=seen.append))
 
     async def all_at_once():
-        return await asyncio.gather(*(gathering.reward(one) for one in plain()))
+        return await asyncio.gather(*(gathering.reward(item) for item in plain()))
 
-    assert [one.value for one in asyncio.run(all_at_once())] == VALUES
-    assert [one.items for one in seen] == [3]
+    assert [reward.value for reward in asyncio.run(all_at_once())] == VALUES
+    assert [call_metrics.items for call_metrics in seen] == [3]

@@ -16,10 +16,10 @@ def test_a_score_that_is_unsure_waits_and_is_decided(client, grader, score):
     taken = client.completions.submit_batch(items(3), task_id=task.id).ids
     score()
 
-    found = client.reviews.list(task_id=task.id, status="open", sort="createdAt")
-    assert ([one.completion_id for one in found], found.total) == (taken, 3)
-    assert [one.id for one in client.reviews.iterate(task_id=task.id)] == [one.id for one in found][::-1]
-    first, second, third = found
+    reviews = client.reviews.list(task_id=task.id, status="open", sort="createdAt")
+    assert ([review.completion_id for review in reviews], reviews.total) == (taken, 3)
+    assert [review.id for review in client.reviews.iterate(task_id=task.id)] == [review.id for review in reviews][::-1]
+    first, second, third = reviews
     assert (first.preliminary_confidence, first.prompt, first.response) == (0.5, None, None)
     whole = client.reviews.get(first.id)
     assert (whole.prompt, whole.response, whole.task_name, whole.model_id) == ("p0", "", "Unsure", "model-0")

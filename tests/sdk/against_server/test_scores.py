@@ -36,7 +36,9 @@ def test_a_score_has_the_clients_shape(client, task, grader, fake, score):
     assert result.scores == (result.score,)
     assert (result.score.completion_id, result.score.grader_id) == (sent.id, grader.id)
     assert (result.score.grader_version, result.score.reasoning) == (grader.version, "Because.")
-    assert [(one.name, one.value, one.weight) for one in result.score.dimensions] == [("a", 1, 1)]
+    assert [(dimension.name, dimension.value, dimension.weight) for dimension in result.score.dimensions] == [
+        ("a", 1, 1)
+    ]
     assert client.scores.get(result.score.id) == result.score
     assert client.completions.get(sent.id).reward == result.reward
 
@@ -51,17 +53,17 @@ def test_a_failed_completion_has_no_value(client, task, fake, score):
     assert client.scores.summary(task_id=task.id).unscored == 1
 
 
-def test_many_are_waited_for_in_the_order_asked(client, task, score):
+def test_many_scores_are_awaited_in_the_requested_order(client, task, score):
     ids = client.completions.submit_batch(items(60), task_id=task.id).ids
     score()
-    wanted = list(reversed(ids))
-    outcomes = client.completions.wait_for_scores(wanted, timeout_s=10)
-    assert list(outcomes) == wanted
-    assert [outcomes[one].value for one in ids] == [n / 100 for n in range(60)]
+    requested_ids = list(reversed(ids))
+    outcomes = client.completions.wait_for_scores(requested_ids, timeout_s=10)
+    assert list(outcomes) == requested_ids
+    assert [outcomes[completion_id].value for completion_id in ids] == [n / 100 for n in range(60)]
 
 
 @pytest.mark.postgres
-def test_the_server_waits_as_long_as_it_is_asked_and_no_longer(client, task, score):
+def test_the_server_waits_exactly_as_long_as_requested(client, task, score):
     sent = client.completions.submit(task_id=task.id, model_id="m", prompt="p", response="r").completion
     began = time.monotonic()
     assert client.completions.score(sent.id, wait_s=1).status == "pending"
@@ -77,7 +79,7 @@ def test_scores_are_listed_filtered_and_summed_up(client, task, grader, score):
     score()
     assert len(list(client.scores.iterate(page_size=6, task_id=task.id))) == 20
     some = client.scores.list(task_id=task.id, min_score=0.05, max_score=0.09, model_id="model-1", grader_id=grader.id)
-    assert sorted(one.value for one in some) == [0.05, 0.07, 0.09]
+    assert sorted(row.value for row in some) == [0.05, 0.07, 0.09]
     assert client.scores.list(task_id=task.id, min_confidence=0.6).total == 0
     assert client.scores.list(grader_version=grader.version, end_date=datetime.now(UTC) + MOMENT).total == 20
     summary = client.scores.summary(task_id=task.id)
@@ -95,7 +97,7 @@ def test_an_empty_selection_has_no_figures(client, task):
     assert summary.score_distribution is None or summary.score_distribution.mean is None
 
 
-def test_exports_arrive_whole(client, task, score, tmp_path):
+def test_exports_arrive_complete(client, task, score, tmp_path):
     client.completions.submit_batch(items(30), task_id=task.id)
     score()
     lines = client.scores.export(tmp_path / "s.jsonl", task_id=task.id, naming="camel", min_reward=0.1)

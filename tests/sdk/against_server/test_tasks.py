@@ -30,14 +30,14 @@ def test_a_task_has_the_clients_shape(client, grader):
     assert (detail.name, detail.run_count, detail.average_score, detail.recent_runs) == ("All of it", 0, None, ())
 
 
-def test_a_panel_is_given_and_read_with_weights_and_parts(client, grader):
+def test_a_panel_is_sent_and_read_with_weights_and_parts(client, grader):
     second = client.graders.create(name="Second", endpoint="https://grader.example.org", capabilities={})
     panel = [
         {"grader_id": grader.id, "weight": 0.5},
         {"grader_id": second.grader.id, "weight": 1, "part": "shadow"},
     ]
     task = client.tasks.create(name="Panel", prompt_template="{{q}}", graders=panel)
-    assert [(one.grader_id, one.weight, one.part) for one in task.graders] == [
+    assert [(entry.grader_id, entry.weight, entry.part) for entry in task.graders] == [
         (grader.id, 0.5, "scoring"), (second.grader.id, 1, "shadow"),
     ]  # fmt: skip
 
@@ -48,9 +48,9 @@ def test_a_change_of_what_defines_a_task_makes_a_version(client, task):
     changed = client.tasks.update(task.id, system_prompt="Be brief.", retry={"max_attempts": 1})
     assert changed.version != task.version
     versions = client.tasks.versions(task.id)
-    assert {(one.id, one.current) for one in versions} == {(task.version, False), (changed.version, True)}
-    assert {one.system_prompt for one in versions} == {None, "Be brief."}
-    assert all(len(one.digest) == 64 and is_recent(one.created_at) for one in versions)
+    assert {(version.id, version.current) for version in versions} == {(task.version, False), (changed.version, True)}
+    assert {version.system_prompt for version in versions} == {None, "Be brief."}
+    assert all(len(version.digest) == 64 and is_recent(version.created_at) for version in versions)
 
 
 def test_tasks_are_listed_by_search_and_grader(client, task, grader):

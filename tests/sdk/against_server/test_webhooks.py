@@ -19,9 +19,9 @@ def receiver():
         yield running
 
 
-def test_a_webhook_lives_through_its_life(client, receiver):
-    made = client.webhooks.create(url=receiver.url + "?token=abc", events=[KIND], description="pager")
-    webhook = made.webhook
+def test_the_whole_life_of_a_webhook(client, receiver):
+    registration = client.webhooks.create(url=receiver.url + "?token=abc", events=[KIND], description="pager")
+    webhook = registration.webhook
     assert (webhook.events, webhook.description, webhook.status) == ((KIND,), "pager", "active")
     assert is_recent(webhook.created_at)
     (listed,) = client.webhooks.list(status="active")
@@ -31,7 +31,7 @@ def test_a_webhook_lives_through_its_life(client, receiver):
     changed = client.webhooks.update(webhook.id, events=("score.failed",), description=None)
     assert (changed.webhook.events, changed.webhook.description, changed.secret) == (("score.failed",), None, None)
     rotated = client.webhooks.rotate_secret(webhook.id)
-    assert rotated.secret not in (None, made.secret)
+    assert rotated.secret not in (None, registration.secret)
     with pytest.raises(ConflictError):
         client.webhooks.rotate_secret(webhook.id)
     assert client.webhooks.rotate_secret(webhook.id, force=True).secret != rotated.secret
@@ -42,20 +42,20 @@ def test_a_webhook_lives_through_its_life(client, receiver):
         client.webhooks.create(url=receiver.url, events=[])
 
 
-def test_what_arrives_is_verified_and_can_be_sent_again(client, key, receiver):
-    made = client.webhooks.create(url=receiver.url, events=[KIND])
-    tested = client.webhooks.test(made.webhook.id)
+def test_deliveries_are_verified_and_can_be_sent_again(client, key, receiver):
+    registration = client.webhooks.create(url=receiver.url, events=[KIND])
+    tested = client.webhooks.test(registration.webhook.id)
     assert (tested.event, tested.status, tested.tries[0].status) == ("webhook.test", "delivered", 204)
     with pytest.raises(RateLimited):
-        client.webhooks.test(made.webhook.id)
+        client.webhooks.test(registration.webhook.id)
 
     emit(KIND, [EmittedEvent(key.organization_id, data={"graderId": "grader_x"})])
     Pump().drain()
-    (delivery,) = [one for one in client.webhooks.deliveries(made.webhook.id) if one.event == KIND]
+    (delivery,) = [row for row in client.webhooks.deliveries(registration.webhook.id) if row.event == KIND]
     assert (delivery.status, delivery.attempts, delivery.next_attempt_at) == ("delivered", 1, None)
-    assert client.webhooks.redeliver(made.webhook.id, delivery.id).status == "pending"
+    assert client.webhooks.redeliver(registration.webhook.id, delivery.id).status == "pending"
     Pump().drain()
-    events = [verify_webhook(got.headers, got.body, made.secret) for got in receiver.received]
+    events = [verify_webhook(got.headers, got.body, registration.secret) for got in receiver.received]
     assert [event.event for event in events] == ["webhook.test", KIND, KIND]
     assert events[1] == events[2]
     assert (events[1].id, events[1].data) == (delivery.event_id, {"graderId": "grader_x"})

@@ -14,11 +14,11 @@ def test_failed_runs_are_found_by_code_and_retried(client, grader, score, fake):
     taken = client.completions.submit_batch(items(3), task_id=task.id).ids
     score()
 
-    found = client.workflow_runs.list(status="failed", code="grader_error", task_id=task.id, sort="createdAt")
-    assert ([run.completion_id for run in found], found.total) == (taken, 3)
+    failed_runs = client.workflow_runs.list(status="failed", code="grader_error", task_id=task.id, sort="createdAt")
+    assert ([run.completion_id for run in failed_runs], failed_runs.total) == (taken, 3)
     iterated = client.workflow_runs.iterate(task_id=task.id, page_size=2)
-    assert [run.id for run in iterated] == [run.id for run in found][::-1]
-    first = client.workflow_runs.get(found.items[0].id)
+    assert [run.id for run in iterated] == [run.id for run in failed_runs][::-1]
+    first = client.workflow_runs.get(failed_runs.items[0].id)
     assert (first.error.code, first.error.fault, first.current_step) == ("grader_error", "grader", None)
     assert first.error.message.startswith("cannot. ")
     assert is_recent(first.completed_at)
@@ -32,12 +32,12 @@ def test_failed_runs_are_found_by_code_and_retried(client, grader, score, fake):
     done = client.workflow_runs.retry_matching(code="grader_error", task_id=task.id)
     assert (done.retried, done.skipped, done.more) == (2, (), False)
     score()
-    assert {client.completions.score(one).status for one in taken} == {"completed"}
+    assert {client.completions.score(completion_id).status for completion_id in taken} == {"completed"}
     again = client.workflow_runs.get(first.id)
     assert (again.status, again.error, again.result.completion_id) == ("completed", None, taken[0])
 
 
-def test_a_run_is_cancelled_and_what_is_replaced_is_told(client, grader, score):
+def test_a_run_is_cancelled_and_a_superseded_run_is_skipped(client, grader, score):
     task = client.tasks.create(name="Ended", prompt_template="{{q}}", grader_id=grader.id)
     (sent,) = client.completions.submit_batch(items(1), task_id=task.id).completions
     ended = client.workflow_runs.cancel(sent.workflow_run_ids[0])

@@ -22,7 +22,7 @@ def boss(db):
 
 @pytest.fixture
 def staff(db):
-    """`staff("view_grader", …)`: a client of somebody with these permissions alone."""
+    """`staff("view_grader", …)`: a client of a person with only these permissions."""
 
     def make(*codenames):
         user = UserFactory(is_staff=True)

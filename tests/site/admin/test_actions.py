@@ -34,7 +34,7 @@ def act(client, action, *rows, **more):
     return answer.content.decode()
 
 
-def test_what_cannot_be_undone_asks_first_and_names_the_rows(boss):
+def test_irreversible_actions_ask_first_and_name_the_rows(boss):
     export = ExportFactory()
     page = act(boss, "cancel", export)
     assert "Cancel these exports?" in page
@@ -60,7 +60,7 @@ def test_what_cannot_be_undone_asks_first_and_names_the_rows(boss):
         (ReviewFactory, "release_claims", ["view_review"]),
     ],
 )
-def test_who_may_only_look_is_offered_no_action(staff, make, action, permissions):
+def test_read_only_staff_are_offered_no_action(staff, make, action, permissions):
     row = make()
     before = type(row).objects.values().get(pk=row.pk)
     page = act(staff(*permissions), action, row, confirmed="yes")
@@ -68,7 +68,7 @@ def test_who_may_only_look_is_offered_no_action(staff, make, action, permissions
     assert type(row).objects.values().get(pk=row.pk) == before
 
 
-def test_a_grader_is_verified_by_a_real_look_at_it(boss):
+def test_a_grader_is_verified_by_a_real_call(boss):
     with serving(FakeGrader()) as fake:
         grader = GraderFactory(endpoint=fake.url, status="inactive", verified_at=None)
         page = act(boss, "verify", grader)
@@ -77,7 +77,7 @@ def test_a_grader_is_verified_by_a_real_look_at_it(boss):
     assert GraderCheck.objects.filter(grader=grader).exists()
 
 
-def test_a_grader_that_does_not_answer_is_told_with_its_checks(boss):
+def test_an_unreachable_grader_is_reported_with_its_checks(boss):
     with serving(FakeGrader()) as fake:
         url = fake.url
     page = act(boss, "verify", GraderFactory(endpoint=url, status="inactive", verified_at=None))
@@ -91,14 +91,14 @@ def test_calls_to_others_are_bounded(boss):
     assert not GraderCheck.objects.exists()
 
 
-def test_several_refusals_are_told_apart(boss):
+def test_several_refusals_are_reported_separately(boss):
     fine, bare = GraderFactory(status="inactive", switched_off=True), GraderFactory(status="inactive", verified_at=None)
     page = act(boss, "switch_on", fine, bare)
     assert "1 switched on; 1 refused: Only a verified grader can be active. Verify the grader first." in page
     assert bare.name in page
 
 
-def test_runs_are_cancelled_after_a_question(boss):
+def test_runs_are_cancelled_after_confirmation(boss):
     run = RunFactory()
     assert "answers that arrive later are discarded" in act(boss, "cancel_runs", run)
     assert WorkflowRun.objects.get().status == "pending"
@@ -106,7 +106,7 @@ def test_runs_are_cancelled_after_a_question(boss):
     assert WorkflowRun.objects.get().error_code == "cancelled"
 
 
-def test_all_rows_of_a_list_can_be_chosen_through_the_question(boss):
+def test_all_rows_of_a_list_can_be_selected_through_the_confirmation(boss):
     task = TaskFactory()
     runs = [RunFactory(completion__task=task) for _ in range(3)]
     page = act(boss, "cancel_runs", runs[0], select_across="1")
@@ -114,7 +114,7 @@ def test_all_rows_of_a_list_can_be_chosen_through_the_question(boss):
     assert "3 cancelled" in act(boss, "cancel_runs", runs[0], select_across="1", confirmed="yes")
 
 
-def test_a_review_is_taken_from_its_holder(boss):
+def test_a_review_is_released_from_its_reviewer(boss):
     held, free = ReviewFactory(claimed_by=UserFactory()), ReviewFactory()
     page = act(boss, "release_claims", held, free)
     assert "1 released; 1 refused: Nobody holds it." in page
@@ -137,7 +137,7 @@ def test_reward_endpoints_are_switched_off_and_on(boss):
     assert RewardEndpoint.objects.get().enabled
 
 
-def test_deliveries_and_webhooks_answer_for_themselves(boss):
+def test_deliveries_are_redelivered_and_webhooks_disabled(boss):
     delivery = DeliveryFactory(status="parked")
     assert "1 due now" in act(boss, "redeliver", delivery)
     assert Delivery.objects.get().status == "pending"
@@ -153,7 +153,7 @@ def test_a_task_is_archived_once(boss):
     assert "The task is already archived." in act(boss, "archive", task)
 
 
-def test_what_was_done_is_in_the_history_and_on_the_trail(boss):
+def test_actions_are_in_the_history_and_the_audit_log(boss):
     grader = GraderFactory()
     act(boss, "switch_off", grader, confirmed="yes")
     assert LogEntry.objects.get().get_change_message() == "Switched off."

@@ -20,20 +20,20 @@ def pages(boss, keys_at_hand):
 
 
 @pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
-def test_nothing_serious_on_any_page(boss, pages, browse, viewport, scheme):
+def test_no_page_has_a_serious_problem(boss, pages, browse, viewport, scheme):
     page = browse(boss, "/admin/", viewport=viewport, color_scheme=scheme)
-    found = []
+    problems = []
     for path in pages:
-        page.said.clear()
+        page.console_errors.clear()
         answer = page.goto(path)
-        found += [
+        problems += [
             (path, fault)
             for fault in (
                 *([] if answer.status == 200 else [f"status {answer.status}"]),
-                *(f"said {text}" for text in page.said),
+                *(f"said {text}" for text in page.console_errors),
                 *([f"{too_wide(page)} px too wide"] if too_wide(page) > 0 else []),
                 *([] if is_right(page, scheme) else ["ground of the other scheme"]),
                 *violations(page),
             )
         ]
-    assert not found, "\n".join(f"{path}: {fault}" for path, fault in found)
+    assert not problems, "\n".join(f"{path}: {fault}" for path, fault in problems)

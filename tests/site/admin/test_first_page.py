@@ -13,7 +13,7 @@ from tests.support.browsing import DESK, PHONE, is_right, too_wide, violations
 FIRST = "/admin/"
 
 
-def test_it_leads_back_to_the_product_and_to_every_table(boss):
+def test_it_links_to_the_product_and_to_every_table(boss):
     page = boss.get(FIRST).content.decode()
     assert f'<a class="product" href="{reverse("home")}">' in page
     for model in admin.site._registry:
@@ -23,7 +23,7 @@ def test_it_leads_back_to_the_product_and_to_every_table(boss):
         assert f'<span class="section">{title}</span>' in page
 
 
-def test_figures_say_what_to_look_at_first_and_lead_there(boss):
+def test_figures_show_what_needs_attention_and_link_to_it(boss):
     GraderFactory(status="degraded", troubles=["health"])
     ReviewFactory()
     page = boss.get(FIRST)
@@ -35,7 +35,7 @@ def test_figures_say_what_to_look_at_first_and_lead_there(boss):
         assert boss.get(figure.url).status_code == 200, figure
 
 
-def test_staff_sees_the_tables_and_figures_that_they_may_and_no_empty_group(staff):
+def test_staff_see_only_permitted_tables_and_figures_and_no_empty_group(staff):
     page = staff("view_grader").get(FIRST)
     assert [entry.label for entry in page.context["shown"]] == ["Graders that need attention"]
     html = page.content.decode()
@@ -60,7 +60,7 @@ def test_it_is_usable_by_everybody(boss, browse, live_server, scheme):
             page = browse(boss, path, viewport=viewport, color_scheme=scheme)
             assert too_wide(page) <= 0, (path, viewport)
             assert is_right(page, scheme), path
-            assert (page.said, page.failed) == ([], []), path
+            assert (page.console_errors, page.failed_urls) == ([], []), path
             if viewport is DESK:
                 assert [*violations(page)] == [], path
             page.close()

@@ -9,7 +9,7 @@ from tests.site.admin.world import MODELS, address, populate
 MOST = 20
 
 
-def asked(client, path):
+def queries_of(client, path):
     with CaptureQueriesContext(connection) as queries:
         assert client.get(path).status_code == 200, path
     return [query["sql"] for query in queries]
@@ -19,10 +19,10 @@ def test_30_rows_take_no_more_queries_than_3(boss, keys_at_hand):
     populate(3)
     keys_at_hand()
     boss.get(address(AuditEvent, "changelist"))  # the first event of the chain makes its key
-    few = {model: asked(boss, address(model, "changelist")) for model in MODELS}
+    few = {model: queries_of(boss, address(model, "changelist")) for model in MODELS}
     populate(27, first=3)
     keys_at_hand()
-    many = {model: asked(boss, address(model, "changelist")) for model in MODELS}
+    many = {model: queries_of(boss, address(model, "changelist")) for model in MODELS}
     grown = {
         model._meta.label: (len(few[model]), len(many[model])) for model in MODELS if len(many[model]) > len(few[model])
     }
@@ -36,5 +36,5 @@ def test_a_form_takes_at_most_20_queries(boss, keys_at_hand):
     counts = {}
     for model in MODELS:
         row = model._base_manager.order_by("pk").last()
-        counts[model._meta.label] = len(asked(boss, address(model, "change", row.pk)))
+        counts[model._meta.label] = len(queries_of(boss, address(model, "change", row.pk)))
     assert {label: count for label, count in counts.items() if count > MOST} == {}

@@ -16,9 +16,9 @@ GROWING = (AuditEvent, Completion, WorkflowRun, Score, Reward, GraderCheck)
 HOSTILE = "<script>alert(1)</script>\u202egnp.exe " + "x" * 150
 
 
-def found(client, model, **asked):
-    answer = client.get(address(model, "changelist"), asked)
-    assert answer.status_code == 200, asked
+def matching_ids(client, model, **query):
+    answer = client.get(address(model, "changelist"), query)
+    assert answer.status_code == 200, query
     return {row.pk for row in answer.context["cl"].result_list}
 
 
@@ -30,27 +30,27 @@ def two():
 def test_a_pasted_id_finds_what_it_names_and_what_names_it(boss, two):
     score, _ = two
     for model, row in ((Score, score), (WorkflowRun, score.run), (Completion, score.completion), (Task, score.task)):
-        assert found(boss, model, q=row.public_id) == {row.pk}
+        assert matching_ids(boss, model, q=row.public_id) == {row.pk}
     for whose in (score.completion, score.task, score.grader):
-        assert found(boss, WorkflowRun, q=f" {whose.public_id} ") == {score.run_id}
-    assert found(boss, TaskVersion, q=score.task.public_id) == {score.task.version_id}
-    assert found(boss, Completion, q=public("org", score.organization)) == {score.completion_id}
+        assert matching_ids(boss, WorkflowRun, q=f" {whose.public_id} ") == {score.run_id}
+    assert matching_ids(boss, TaskVersion, q=score.task.public_id) == {score.task.version_id}
+    assert matching_ids(boss, Completion, q=public("org", score.organization)) == {score.completion_id}
 
 
 def test_a_key_and_a_member_are_found_by_their_person_and_organization(boss):
     key, _ = ApiKeyFactory(), ApiKeyFactory()
     for kind, row in (("key", key), ("org", key.organization), ("user", key.user)):
-        assert found(boss, ApiKey, q=public(kind, row)) == {key.pk}
+        assert matching_ids(boss, ApiKey, q=public(kind, row)) == {key.pk}
     member = Membership.objects.get(user=key.user)
-    assert found(boss, Membership, q=member.public_id) == {member.pk}
+    assert matching_ids(boss, Membership, q=member.public_id) == {member.pk}
 
 
 def test_a_filter_takes_a_part_of_a_name_or_an_id_and_loads_no_options(boss, two):
     score, other = two
     for model, row in ((WorkflowRun, score.run), (Score, score), (Completion, score.completion)):
-        assert found(boss, model, task=score.task.public_id) == {row.pk}
-        assert found(boss, model, organization=score.organization.name) == {row.pk}
-        assert found(boss, model, organization="nobody of that name") == set()
+        assert matching_ids(boss, model, task=score.task.public_id) == {row.pk}
+        assert matching_ids(boss, model, organization=score.organization.name) == {row.pk}
+        assert matching_ids(boss, model, organization="nobody of that name") == set()
     page = boss.get(
         address(Score, "changelist"), {"grader": score.grader.name, "purpose__exact": "score"}
     ).content.decode()
@@ -63,13 +63,13 @@ def test_a_filter_takes_anything(boss, two):
         boss.get(address(Score, "changelist"), {"organization": text}).content.decode().index("Filter")
 
 
-def test_age_is_read_off_the_key(boss, two):
-    assert len(found(boss, WorkflowRun, made="hour")) == 2
-    assert found(boss, WorkflowRun, made="never") == {score.run_id for score in two}
+def test_the_age_filter_uses_the_key(boss, two):
+    assert len(matching_ids(boss, WorkflowRun, made="hour")) == 2
+    assert matching_ids(boss, WorkflowRun, made="never") == {score.run_id for score in two}
 
 
 @pytest.mark.parametrize("model", GROWING, ids=lambda model: model.__name__)
-def test_a_table_that_grows_is_counted_to_a_bound_and_sorted_by_its_key(model):
+def test_a_growing_table_is_counted_to_a_limit_and_sorted_by_its_key(model):
     page = admin.site._registry[model]
     assert page.paginator is lists.CappedPaginator
     assert not page.show_full_result_count
@@ -77,7 +77,7 @@ def test_a_table_that_grows_is_counted_to_a_bound_and_sorted_by_its_key(model):
     assert tuple(page.sortable_by) == ()
 
 
-def test_beyond_the_bound_the_list_says_so(boss, two, monkeypatch):
+def test_above_the_limit_the_list_says_so(boss, two, monkeypatch):
     monkeypatch.setattr(lists, "COUNTED", 2)
     assert "The first 2 scores" in " ".join(boss.get(address(Score, "changelist")).content.decode().split())
 
@@ -93,7 +93,7 @@ def test_hostile_names_are_text_everywhere(boss):
             assert "&lt;script&gt;" in page, path
 
 
-def test_a_form_leads_to_its_parts_its_lists_and_the_product(boss):
+def test_a_form_links_to_its_parts_its_lists_and_the_product(boss):
     score = ScoreFactory()
     page = boss.get(address(Completion, "change", score.completion_id)).content.decode()
     for part in (score, score.run):

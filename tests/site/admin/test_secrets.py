@@ -12,9 +12,9 @@ OCTETS = ("Ciphertext(", "&lt;memory at", "b&#x27;", "pbkdf2_", "argon2", "md5$"
 
 @pytest.fixture
 def hidden(db, keys_at_hand):
-    found = populate(3)
+    planted = populate(3)
     keys_at_hand()
-    return {**found, **stored_secrets()}
+    return {**planted, **stored_secrets()}
 
 
 def faults(html, path, hidden):
@@ -24,17 +24,17 @@ def faults(html, path, hidden):
 
 
 def test_no_list_form_or_history_shows_a_secret(boss, hidden):
-    found = []
+    problems = []
     for model in MODELS:
         row = model._base_manager.order_by("pk").last()
         pages = [address(model, "changelist"), address(model, "change", row.pk), address(model, "history", row.pk)]
         for path in pages:
-            found += faults(boss.get(path).content.decode(), path, hidden)
-    assert found == []
+            problems += faults(boss.get(path).content.decode(), path, hidden)
+    assert problems == []
 
 
 def test_no_confirmation_of_an_action_shows_a_secret(boss, hidden):
-    found = []
+    problems = []
     for model in MODELS:
         row = model._base_manager.order_by("pk").last()
         page = boss.get(address(model, "changelist"))
@@ -49,31 +49,31 @@ def test_no_confirmation_of_an_action_shows_a_secret(boss, hidden):
             body = {"action": name, "_selected_action": [str(row.pk)], "index": 0}
             answer = boss.post(address(model, "changelist"), body, follow=True)
             assert answer.status_code == 200, (model, name)
-            found += faults(answer.content.decode(), f"{model._meta.label} {name}", hidden)
-    assert found == []
+            problems += faults(answer.content.decode(), f"{model._meta.label} {name}", hidden)
+    assert problems == []
 
 
 def test_no_search_for_a_secret_finds_or_repeats_its_row(boss, hidden):
-    """Whoever types a digest must not learn by it whose it is."""
-    found = []
+    """Typing a digest must not reveal whose it is."""
+    problems = []
     for model in (model for model in MODELS if admin.site._registry[model].search_fields):
         for name in ("digest 0", "the digest of an endpoint's token 0", "the digest of a callback's token 0"):
             answer = boss.get(address(model, "changelist"), {"q": hidden[name]})
             if answer.status_code != 200 or answer.context["cl"].result_count:
-                found.append((model._meta.label, name))
-    assert found == []
+                problems.append((model._meta.label, name))
+    assert problems == []
 
 
 def test_no_suggestion_shows_a_secret(boss, hidden):
-    asked = (("access", "membership", "user"), ("access", "membership", "role"), ("access", "role", "organization"))
-    for app, model, field in asked:
+    fields = (("access", "membership", "user"), ("access", "membership", "role"), ("access", "role", "organization"))
+    for app, model, field in fields:
         names = {"app_label": app, "model_name": model, "field_name": field, "term": ""}
         answer = boss.get(reverse("admin:autocomplete"), names)
         assert answer.status_code == 200
         assert faults(answer.content.decode(), field, hidden) == []
 
 
-def test_a_password_is_nowhere_but_as_a_word_about_it(boss):
+def test_a_password_hash_is_never_shown(boss):
     person = User.objects.create_user("p@example.org", "a-password-that-nobody-sees")
     html = boss.get(address(User, "change", person.pk)).content.decode()
     assert person.password not in html
@@ -84,9 +84,9 @@ def test_columns_and_forms_name_no_secret_member():
     secret = {"digest", "token_digest", "secret", "previous_secret", "wrapped", "file_key", "session_key", "signature",
               "body_digest", "answer_digest", "content_digest", "prompt_digest", "key_digest", "request_digest", "mac"}  # fmt: skip
     harmless = {("TaskVersion", "digest"), ("GraderVersion", "digest")}  # of content, which names it in the API too
-    found = []
+    problems = []
     for model, page in admin.site._registry.items():
         for name in page.list_display:
             if name in secret and (model.__name__, name) not in harmless:
-                found.append((model.__name__, name))
-    assert found == []
+                problems.append((model.__name__, name))
+    assert problems == []

@@ -23,7 +23,7 @@ def endpoint_of(key, live_task):
 def whole(*responses, prompt="Q:"):
     """A body of OpenRLHF."""
     return {
-        "query": [f"{prompt}{one}" for one in responses], "prompts": [prompt] * len(responses),
+        "query": [f"{prompt}{response}" for response in responses], "prompts": [prompt] * len(responses),
         "labels": [None] * len(responses),
     }  # fmt: skip
 

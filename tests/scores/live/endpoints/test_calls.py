@@ -1,4 +1,4 @@
-"""Calls of trainers, answered by the web process: by policy, once for equal work, and told."""
+"""Calls of trainers, answered by the web process: by policy, once for equal work, and logged."""
 
 import logging
 import math
@@ -36,7 +36,10 @@ def judge():
 
 
 def samples():
-    return [(one.prompt, one.response, one.metadata) for one in Completion.objects.order_by("pk")]
+    return [
+        (completion.prompt, completion.response, completion.metadata)
+        for completion in Completion.objects.order_by("pk")
+    ]
 
 
 # --- each protocol, end to end --------------------------------------------------------------------------------------
@@ -92,7 +95,7 @@ def test_foundry_behind_its_flag(endpoint_of, call, judge, settings):
 # --- the policy -----------------------------------------------------------------------------------------------------
 
 
-def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
+def test_the_policy_hold_makes_the_client_retry(endpoint_of, call, judge):
     endpoint = endpoint_of(unscored="hold", neutral_value=0.25)
     held = call(endpoint, whole("a", "b"))
     assert (held.status, held.json["code"], held.headers["Retry-After"]) == (503, "pending", "1")
@@ -101,7 +104,7 @@ def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
 
 
 @pytest.mark.parametrize(
-    ("unscored", "neutral", "status", "found"),
+    ("unscored", "neutral", "status", "expected"),
     [
         ("hold", 0.25, 200, [0.25]),
         ("hold", None, 503, "timeout"),
@@ -109,23 +112,23 @@ def test_hold_tells_the_client_to_ask_again(endpoint_of, call, judge):
         ("error", 0.25, 502, "timeout"),
     ],
 )
-def test_what_failed_is_answered_by_the_policy(endpoint_of, call, judge, unscored, neutral, status, found):
+def test_a_failed_sample_gets_the_policy(endpoint_of, call, judge, unscored, neutral, status, expected):
     endpoint = endpoint_of(unscored=unscored, neutral_value=neutral)
     call(endpoint, whole("a"))
     judge(code="timeout")
     answer = call(endpoint, whole("a"))
-    assert (answer.status, answer.json.get("rewards") or answer.json["code"]) == (status, found)
+    assert (answer.status, answer.json.get("rewards") or answer.json["code"]) == (status, expected)
     if status == 200:
         assert answer.json["extra_logs"] == {"autotune_unscored": [1.0]}
 
 
-def test_error_tells_what_is_late_as_such(endpoint_of, call):
+def test_the_policy_error_reports_late_samples(endpoint_of, call):
     late = call(endpoint_of(unscored="error"), whole("a"))
     assert (late.status, late.json["code"]) == (503, "pending")
 
 
 @pytest.mark.parametrize("unscored", ["neutral", "hold"])
-def test_a_task_that_takes_no_work_answers_what_it_scored_before(endpoint_of, call, judge, live_task, unscored):
+def test_a_task_that_accepts_no_submissions_returns_existing_scores(endpoint_of, call, judge, live_task, unscored):
     endpoint = endpoint_of(unscored=unscored, neutral_value=0.25)
     call(endpoint, whole("a"))
     judge(0.8)
@@ -135,7 +138,7 @@ def test_a_task_that_takes_no_work_answers_what_it_scored_before(endpoint_of, ca
     assert call(endpoint, whole("b")).json["rewards"] == [0.25]
 
 
-def test_an_inactive_grader_is_told_where_the_policy_is_an_error(endpoint_of, call, live_task):
+def test_the_policy_error_reports_an_inactive_grader(endpoint_of, call, live_task):
     grader = live_task.version.members.get().grader
     grader.status = "inactive"
     grader.save(update_fields=["status"])
@@ -144,7 +147,7 @@ def test_an_inactive_grader_is_told_where_the_policy_is_an_error(endpoint_of, ca
 
 
 @pytest.mark.parametrize("text", ["\x00", "x" * (1024 * 1024 + 1)])
-def test_a_sample_that_cannot_be_scored_takes_no_other_with_it(endpoint_of, call, judge, text):
+def test_an_unscorable_sample_does_not_affect_others(endpoint_of, call, judge, text):
     endpoint = endpoint_of(neutral_value=0.25)
     call(endpoint, whole("a", text, "b"))
     judge(0.8)
@@ -157,7 +160,7 @@ def test_rewards_are_finite_numbers_always(endpoint_of, call, judge):
     call(endpoint, whole("a"))
     judge(0)
     rewards = call(endpoint, whole("a", "b")).json["rewards"]
-    assert all(isinstance(one, float) and math.isfinite(one) for one in rewards)
+    assert all(isinstance(reward, float) and math.isfinite(reward) for reward in rewards)
 
 
 # --- once -----------------------------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ def test_equal_samples_of_two_endpoints_are_scored_once(endpoint_of, call, judge
     assert Completion.objects.count() == 1
 
 
-def test_another_label_is_other_work(endpoint_of, call):
+def test_a_different_label_is_scored_separately(endpoint_of, call):
     for label in ("4", "5"):
         call(endpoint_of("slime"), {**SLIME, "label": label})
     assert Completion.objects.count() == 2
@@ -199,15 +202,15 @@ def test_many_samples_are_answered_in_order(endpoint_of, call, judge):
     for n, run in enumerate(WorkflowRun.objects.order_by("pk")):
         WorkflowRun.objects.filter(pk=run.pk).update(status="completed", attempt=1)
         ScoreFactory(run=run, value=n / 10)
-    by_response = {one.response: one.reward.value for one in Completion.objects.all()}
-    wanted = [by_response.get(response, 0.25) for response in responses]
-    assert call(endpoint, whole(*responses)).json["rewards"] == wanted
+    by_response = {completion.response: completion.reward.value for completion in Completion.objects.all()}
+    expected = [by_response.get(response, 0.25) for response in responses]
+    assert call(endpoint, whole(*responses)).json["rewards"] == expected
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
+# --- counts, log lines and events ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_answered_without_a_score_is_counted_and_told(endpoint_of, call, judge, caplog, monkeypatch):
+def test_samples_answered_without_a_score_are_counted_and_logged(endpoint_of, call, judge, caplog, monkeypatch):
     monkeypatch.setattr(counting, "_missing", {})
     endpoint = endpoint_of()
     with caplog.at_level(logging.WARNING, logger="scores.live.counting"):
@@ -223,7 +226,7 @@ def test_what_is_answered_without_a_score_is_counted_and_told(endpoint_of, call,
     assert endpoint.last_used_at is not None
 
 
-def test_what_was_not_answered_is_told_and_not_counted(endpoint_of, call, caplog, monkeypatch):
+def test_unanswered_samples_are_logged_and_not_counted(endpoint_of, call, caplog, monkeypatch):
     monkeypatch.setattr(counting, "_missing", {})
     endpoint = endpoint_of(unscored="hold")
     with caplog.at_level(logging.WARNING, logger="scores.live.counting"):
@@ -251,20 +254,20 @@ def test_a_refused_call_leaves_an_event_too(endpoint_of, call):
     assert "guess" not in str(vars(event))
 
 
-def test_a_held_call_leaves_what_was_stored_and_what_was_answered(endpoint_of, call):
+def test_a_held_call_leaves_an_event_for_storing_and_one_for_its_response(endpoint_of, call):
     call(endpoint_of(unscored="hold"), whole("a"))
     events = AuditEvent.objects.order_by("pk").values_list("status", "code")
     assert list(events) == [(200, ""), (503, "pending")]
 
 
-def test_no_thread_waits_where_none_may(endpoint_of, call, settings):
+def test_without_waiting_threads_a_call_is_refused(endpoint_of, call, settings):
     settings.LONG_POLL_MAX_WAITERS = 0
     for protocol, body in (("openrlhf", whole("a")), ("verify", ROLLOUT)):
         answer = call(endpoint_of(protocol, deadline_ms=60_000), body)
         assert (answer.status, answer.json["code"]) == (503, "too_many_waiting")
 
 
-def test_a_panel_and_a_person_are_waited_for_like_anything_else(key, call):
+def test_calls_wait_for_panels_and_reviewers_too(key, call):
     graders = [GraderFactory(organization=key.organization) for _ in range(2)]
     task = TaskFactory(organization=key.organization, graders=graders)
     endpoint = RewardEndpointFactory(task=task, created_by=key.user, deadline_ms=1, unscored="hold")

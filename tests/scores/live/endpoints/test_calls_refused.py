@@ -44,7 +44,7 @@ def test_a_disabled_endpoint_is_refused(endpoint_of, call):
 
 
 @pytest.mark.parametrize("loss", ["membership", "role", "person", "organization", "task"])
-def test_the_endpoint_may_do_what_its_maker_may(endpoint_of, call, key, live_task, loss):
+def test_an_endpoint_has_the_rights_of_its_creator(endpoint_of, call, key, live_task, loss):
     endpoint = endpoint_of()
     assert call(endpoint, whole("a")).status == 200
     membership = Membership.objects.get(user=key.user)
@@ -80,11 +80,11 @@ def test_the_endpoint_may_do_what_its_maker_may(endpoint_of, call, key, live_tas
 def test_a_malformed_body_is_refused(endpoint_of, call, body, code):
     answer = call(endpoint_of(), body)
     assert answer.status == 400
-    assert [one["code"] for one in answer.json["errors"]] == [code]
+    assert [error["code"] for error in answer.json["errors"]] == [code]
 
 
 @pytest.mark.parametrize("kind", ["application/octet-stream", "text/plain", "application/x-python-pickle"])
-def test_only_json_is_taken(endpoint_of, call, kind):
+def test_only_json_is_accepted(endpoint_of, call, kind):
     assert call(endpoint_of(), json.dumps(whole("a")).encode(), content_type=kind).status == 415
 
 

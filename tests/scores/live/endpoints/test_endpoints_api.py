@@ -27,13 +27,13 @@ def body(task):
 
 
 def codes(answer):
-    return [(one["pointer"], one["code"]) for one in answer.json()["errors"]]
+    return [(error["pointer"], error["code"]) for error in answer.json()["errors"]]
 
 
 def test_the_address_is_shown_once(api, body):
-    made = api.post("/reward-endpoints", body)
-    assert made.status_code == 201
-    row, url = made.json()["rewardEndpoint"], made.json()["url"]
+    answer = api.post("/reward-endpoints", body)
+    assert answer.status_code == 201
+    row, url = answer.json()["rewardEndpoint"], answer.json()["url"]
     address, _, token = url.rpartition("/")
     assert address == "http://localhost:8000/api/v1/rewards/openrlhf"
     assert len(token) == 43
@@ -65,13 +65,13 @@ def test_a_repeated_request_does_not_show_the_address_again(api, body):
 @pytest.mark.parametrize(
     ("protocol", "deadline"), [("openrlhf", 170_000), ("slime", 110_000), ("verify", 110_000), ("foundry", 300_000)]
 )
-def test_the_deadline_lies_below_the_clients_own(api, body, settings, protocol, deadline):
+def test_the_default_deadline_is_below_the_clients_timeout(api, body, settings, protocol, deadline):
     settings.FOUNDRY_GRADER = True
-    made = api.post("/reward-endpoints", {**body, "protocol": protocol})
-    assert made.json()["rewardEndpoint"]["deadlineMs"] == deadline
+    answer = api.post("/reward-endpoints", {**body, "protocol": protocol})
+    assert answer.json()["rewardEndpoint"]["deadlineMs"] == deadline
 
 
-def test_foundry_is_there_behind_its_flag_only(api, body):
+def test_foundry_is_available_only_behind_its_flag(api, body):
     refused = api.post("/reward-endpoints", {**body, "protocol": "foundry"})
     assert (refused.status_code, codes(refused)) == (400, [("/protocol", "invalid_choice")])
 
@@ -94,15 +94,15 @@ def test_foundry_is_there_behind_its_flag_only(api, body):
         ({"taskId": "task_x"}, "/taskId", "malformed_id"),
     ],
 )
-def test_what_is_refused(api, body, change, pointer, code):
+def test_invalid_endpoints_are_refused(api, body, change, pointer, code):
     refused = api.post("/reward-endpoints", {**body, **change})
     assert (refused.status_code, codes(refused)) == (400, [(pointer, code)])
     assert RewardEndpoint.objects.count() == 0
 
 
 def test_verify_has_a_neutral_value_of_its_own(api, body):
-    made = api.post("/reward-endpoints", {**body, "protocol": "verify", "unscored": "neutral"})
-    assert (made.status_code, made.json()["rewardEndpoint"]["neutralValue"]) == (201, None)
+    answer = api.post("/reward-endpoints", {**body, "protocol": "verify", "unscored": "neutral"})
+    assert (answer.status_code, answer.json()["rewardEndpoint"]["neutralValue"]) == (201, None)
 
 
 def test_another_organizations_task_is_not_found(api, body):
@@ -110,22 +110,22 @@ def test_another_organizations_task_is_not_found(api, body):
     assert (refused.status_code, codes(refused)) == (404, [("/taskId", "not_found")])
 
 
-def test_an_archived_task_gets_none(api, body, task):
+def test_an_archived_task_gets_no_endpoint(api, body, task):
     task.archived = True
     task.save(update_fields=["archived"])
     refused = api.post("/reward-endpoints", body)
     assert (refused.status_code, refused.json()["code"]) == (409, "task_archived")
 
 
-def test_an_organization_has_a_bounded_number(api, body, monkeypatch):
+def test_an_organization_has_a_limit_of_endpoints(api, body, monkeypatch):
     monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 2)
     assert [api.post("/reward-endpoints", body).status_code for _ in range(3)] == [201, 201, 409]
     assert api.last.json()["code"] == "too_many_reward_endpoints"
 
 
 def test_a_change_keeps_what_it_does_not_name(api, body):
-    made = api.post("/reward-endpoints", {**body, "deadlineMs": 9, "modelId": "policy-1"}).json()["rewardEndpoint"]
-    path = f"/reward-endpoints/{made['id']}"
+    endpoint = api.post("/reward-endpoints", {**body, "deadlineMs": 9, "modelId": "policy-1"}).json()["rewardEndpoint"]
+    path = f"/reward-endpoints/{endpoint['id']}"
     changed = api.patch(path, {"unscored": "neutral", "neutralValue": 0.5, "enabled": False})
     row = changed.json()["rewardEndpoint"]
     assert changed.status_code == 200
@@ -149,20 +149,20 @@ def test_c4_the_policy_for_answers_without_text_is_set_and_changed(api, body):
     assert strict["withoutText"] == "strict"
 
 
-def test_rotating_makes_another_address(api, body, client):
-    made = api.post("/reward-endpoints", body).json()
-    rotated = api.post(f"/reward-endpoints/{made['rewardEndpoint']['id']}/rotate")
+def test_rotating_creates_another_address(api, body, client):
+    registration = api.post("/reward-endpoints", body).json()
+    rotated = api.post(f"/reward-endpoints/{registration['rewardEndpoint']['id']}/rotate")
     assert rotated.status_code == 200
-    assert rotated.json()["url"] != made["url"]
+    assert rotated.json()["url"] != registration["url"]
 
     def answer(url):
         return client.post(url.removeprefix("http://localhost:8000"), {"query": [], "prompts": []}, "application/json")
 
-    assert answer(made["url"]).status_code == 404
+    assert answer(registration["url"]).status_code == 404
     assert answer(rotated.json()["url"]).status_code == 200
 
 
-def test_a_deleted_one_is_gone(api, body):
+def test_a_deleted_endpoint_is_404(api, body):
     path = f"/reward-endpoints/{api.post('/reward-endpoints', body).json()['rewardEndpoint']['id']}"
     assert api.delete(path).status_code == 204
     assert api.get(path).status_code == 404
@@ -176,7 +176,7 @@ def test_the_list_is_filtered_and_paged(api, body, task):
     RewardEndpointFactory()
 
     def listed(query=""):
-        return [one["id"] for one in api.get(f"/reward-endpoints{query}").json()["rewardEndpoints"]]
+        return [endpoint["id"] for endpoint in api.get(f"/reward-endpoints{query}").json()["rewardEndpoints"]]
 
     assert listed() == [row.public_id for row in (slime, *reversed(rows))]
     assert listed(f"?taskId={public('task', other)}") == listed("?protocol=slime") == [slime.public_id]
@@ -185,14 +185,14 @@ def test_the_list_is_filtered_and_paged(api, body, task):
     assert listed(f"?limit=2&cursor={first['pagination']['nextCursor']}") == [rows[1].public_id, rows[0].public_id]
 
 
-def test_a_test_key_makes_no_address(body, task):
+def test_a_test_key_creates_no_address(body, task):
     test = Api(ApiKeyFactory(organization=task.organization, kind="test").text)
     assert test.post("/reward-endpoints", body).status_code == 403
     row = RewardEndpointFactory(task=task)
     assert test.post(f"/reward-endpoints/{row.public_id}/rotate").status_code == 403
 
 
-def test_who_may_not_ask_for_rewards_makes_no_address(body, task):
+def test_a_role_without_live_rewards_creates_no_address(body, task):
     actions = ["create", "read", "update", "delete"]
     grants = [
         {"resource": "reward_endpoints", "actions": actions, "scope": "organization"},
@@ -206,7 +206,7 @@ def test_who_may_not_ask_for_rewards_makes_no_address(body, task):
     assert api.patch(f"/reward-endpoints/{row.public_id}", {"enabled": False}).status_code == 200
 
 
-def test_who_may_not_read_the_task_makes_no_new_address_for_it(task):
+def test_a_role_that_cannot_read_the_task_creates_no_new_address(task):
     grants = [
         {"resource": "reward_endpoints", "actions": ["read", "update"], "scope": "organization"},
         {"resource": "rewards", "actions": ["create"], "scope": "organization"},

@@ -25,23 +25,23 @@ class Caller:
 
     def __init__(self, app, path, body, *, method="POST", query=b"", headers=None, leaves=None):
         self.app, self.body, self.leaves = app, body, leaves
-        given = {
+        all_headers = {
             "host": "localhost", "content-type": "application/json", "content-length": str(len(body)), **(headers or {}),
         }  # fmt: skip
         self.scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http",
             "path": path, "raw_path": path.encode(), "query_string": query, "root_path": "",
-            "headers": [(name.encode(), value.encode()) for name, value in given.items() if value is not None],
+            "headers": [(name.encode(), value.encode()) for name, value in all_headers.items() if value is not None],
             "client": ("127.0.0.1", 5000), "server": ("127.0.0.1", 8001),
         }  # fmt: skip
         self.sent = []
-        self.asked = 0
+        self.receive_calls = 0
 
     async def receive(self):
-        self.asked += 1
-        if self.asked == 1:
+        self.receive_calls += 1
+        if self.receive_calls == 1:
             return {"type": "http.request", "body": self.body[:10], "more_body": True}
-        if self.asked == 2:
+        if self.receive_calls == 2:
             return {"type": "http.request", "body": self.body[10:], "more_body": False}
         await asyncio.sleep(3600 if self.leaves is None else self.leaves)
         return {"type": "http.disconnect"}
@@ -108,15 +108,15 @@ def test_calls_wait_at_once_and_are_answered_as_their_scores_come(app, endpoint_
     calls = [caller(app, endpoint, whole(f"a{n}")) for n in range(40)]
 
     async def run():
-        waiting = asyncio.gather(*(one.go() for one in calls))
+        waiting = asyncio.gather(*(call.go() for call in calls))
         await until(lambda: Completion.objects.count() == 40)
         assert not waiting.done()
         await in_thread(score_all)
         await asyncio.wait_for(waiting, 30)
 
     asyncio.run(run())
-    assert {one.status for one in calls} == {200}
-    assert [one.json["rewards"] for one in calls] == [[0.8]] * 40
+    assert {call.status for call in calls} == {200}
+    assert [call.json["rewards"] for call in calls] == [[0.8]] * 40
     assert calls[0].headers["content-type"] == "application/json"
     assert calls[0].headers["x-request-id"] != calls[1].headers["x-request-id"]
     assert not hub._waiting
@@ -131,15 +131,15 @@ def test_calls_that_come_together_are_stored_together(app, endpoint_of, monkeypa
     calls = [caller(app, endpoint, whole(f"a{n}")) for n in range(30)]
 
     async def run():
-        await asyncio.gather(*(one.go() for one in calls))
+        await asyncio.gather(*(call.go() for call in calls))
 
     asyncio.run(run())
     assert sum(groups) == 30
     assert len(groups) < 10
-    assert [one.json["rewards"] for one in calls] == [[0.25]] * 30
+    assert [call.json["rewards"] for call in calls] == [[0.25]] * 30
 
 
-def test_one_bad_call_takes_no_other_with_it(app, endpoint_of):
+def test_one_invalid_call_does_not_affect_others(app, endpoint_of):
     endpoint = endpoint_of()
     calls = [
         caller(app, endpoint, whole("a")), caller(app, endpoint, b"{"), caller(app, endpoint, whole("b"), token="guess"),
@@ -147,10 +147,10 @@ def test_one_bad_call_takes_no_other_with_it(app, endpoint_of):
     ]  # fmt: skip
 
     async def run():
-        await asyncio.gather(*(one.go() for one in calls))
+        await asyncio.gather(*(call.go() for call in calls))
 
     asyncio.run(run())
-    assert [one.status for one in calls] == [200, 400, 404, 200, 200]
+    assert [call.status for call in calls] == [200, 400, 404, 200, 200]
     assert calls[1].headers["content-type"] == "application/problem+json"
     assert calls[1].json["requestId"] == calls[1].headers["x-request-id"]
     assert Completion.objects.count() == 2
@@ -191,7 +191,7 @@ def test_the_deadline_ends_the_wait(app, endpoint_of):
         ({"query": b"&".join([b"a=1"] * 1_001)}, 400),
     ],
 )
-def test_what_the_head_alone_decides(app, endpoint_of, change, status):
+def test_calls_refused_by_their_headers(app, endpoint_of, change, status):
     refused = caller(app, endpoint_of(), whole("a"), **change)
     asyncio.run(refused.go())
     assert (refused.status, refused.headers["content-type"]) == (status, "application/problem+json")
@@ -200,13 +200,13 @@ def test_what_the_head_alone_decides(app, endpoint_of, change, status):
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/tasks", "/api/v1/rewards", "/api/v1/rewards/openrlhf/", "/admin/"])
-def test_nothing_else_is_there(app, path):
+def test_other_paths_are_404(app, path):
     other = Caller(app, path, b"{}")
     asyncio.run(other.go())
     assert (other.status, other.json["code"]) == (404, "not_found")
 
 
-def test_the_process_says_that_it_lives(app):
+def test_the_process_reports_that_it_is_alive(app):
     probe = Caller(app, "/api/v1/health", b"", method="GET")
     asyncio.run(probe.go())
     assert (probe.status, probe.json) == (200, {"status": "ok"})
@@ -220,7 +220,7 @@ def test_a_process_holds_a_bounded_number_of_calls(app, endpoint_of, settings):
     assert (refused.status, refused.json["code"], refused.headers["retry-after"]) == (503, "too_many_waiting", "1")
 
 
-def test_what_is_only_promised_takes_nobodys_room(app, endpoint_of, settings):
+def test_a_declared_length_reserves_no_memory(app, endpoint_of, settings):
     settings.LIVE_MAX_BYTES = 1_000
     endpoint = endpoint_of()
     promising = caller(app, endpoint, whole("a"), headers={"content-length": str(30 * 2**20)})
@@ -233,25 +233,25 @@ def test_what_is_only_promised_takes_nobodys_room(app, endpoint_of, settings):
     assert (promising.status, other.status) == (200, 200)
 
 
-def test_a_body_that_is_longer_than_its_head_said_is_not_read_on(app, endpoint_of, settings):
+def test_a_body_longer_than_declared_is_not_read_further(app, endpoint_of, settings):
     settings.MAX_BODY_BYTES = 20
     refused = caller(app, endpoint_of(), whole("a"), headers={"content-length": "2"})
     asyncio.run(refused.go())
     assert (refused.status, refused.json["code"], refused.headers["connection"]) == (413, "body_too_large", "close")
-    assert (refused.asked, app._room.byte_count, Completion.objects.count()) == (2, 0, 0)
+    assert (refused.receive_calls, app._room.byte_count, Completion.objects.count()) == (2, 0, 0)
 
 
 def test_bodies_are_refused_while_they_grow(app, endpoint_of, settings):
     settings.LIVE_MAX_BYTES = 20
     refused = caller(app, endpoint_of(), whole("a"))
     asyncio.run(refused.go())
-    told = (refused.status, refused.json["code"], refused.headers["connection"], refused.headers["retry-after"])
-    assert told == (503, "too_many_waiting", "close", "1")
+    refusal = (refused.status, refused.json["code"], refused.headers["connection"], refused.headers["retry-after"])
+    assert refusal == (503, "too_many_waiting", "close", "1")
     assert (app._room.byte_count, Completion.objects.count()) == (0, 0)
 
 
 @pytest.mark.parametrize(("protocol", "is_kept"), [("verify", True), ("slime", False)])
-def test_a_body_counts_as_long_as_it_is_kept(app, endpoint_of, protocol, is_kept):
+def test_a_body_counts_while_it_is_held_in_memory(app, endpoint_of, protocol, is_kept):
     endpoint = endpoint_of(protocol, deadline_ms=60_000)
     rollout = {
         "responses_create_params": {"input": "2+2?"}, "note": "\u00e9",
@@ -280,7 +280,7 @@ def test_one_address_leaves_room_for_others(app, endpoint_of, settings):
     refused, taken = caller(app, greedy, whole("b")), caller(app, other, whole("c"))
 
     async def run():
-        waiting = asyncio.gather(*(one.go() for one in (*calls, taken)))
+        waiting = asyncio.gather(*(call.go() for call in (*calls, taken)))
         await until(lambda: Completion.objects.count() == 3)
         await refused.go()
         await in_thread(score_all)
@@ -288,7 +288,7 @@ def test_one_address_leaves_room_for_others(app, endpoint_of, settings):
 
     asyncio.run(run())
     assert (refused.status, refused.json["code"]) == (503, "too_many_waiting")
-    assert [one.status for one in (*calls, taken)] == [200] * 3
+    assert [call.status for call in (*calls, taken)] == [200] * 3
 
 
 def test_events_of_refused_calls_that_cannot_be_written_in_time_are_counted(app, endpoint_of, monkeypatch, caplog):
@@ -303,7 +303,7 @@ def test_events_of_refused_calls_that_cannot_be_written_in_time_are_counted(app,
     assert (event.action, event.objects_count) == ("audit.lost", 2)
 
 
-def test_what_nobody_expected_is_a_problem_and_logged(app, endpoint_of, monkeypatch, caplog):
+def test_an_unexpected_error_is_a_problem_response_and_logged(app, endpoint_of, monkeypatch, caplog):
     endpoint = endpoint_of()
     monkeypatch.setattr(asgi, "require_json", lambda request: 1 // 0)
     broken = caller(app, endpoint, whole("a"))
@@ -313,7 +313,7 @@ def test_what_nobody_expected_is_a_problem_and_logged(app, endpoint_of, monkeypa
     assert endpoint.token not in caplog.text
 
 
-def test_so_is_what_nobody_expected_before_the_call_is_read(app, endpoint_of, monkeypatch, caplog):
+def test_an_unexpected_error_before_reading_the_call_is_logged_too(app, endpoint_of, monkeypatch, caplog):
     endpoint = endpoint_of()
     monkeypatch.setattr(app, "_passed", lambda request: 1 // 0)
     broken = caller(app, endpoint, whole("a"))
@@ -323,7 +323,7 @@ def test_so_is_what_nobody_expected_before_the_call_is_read(app, endpoint_of, mo
     assert endpoint.token not in caplog.text
 
 
-def test_an_answer_that_cannot_be_written_fails_no_other(app, endpoint_of, monkeypatch):
+def test_a_response_that_cannot_be_written_fails_no_other(app, endpoint_of, monkeypatch):
     write = facade.protocols.write
     endpoint, slime = endpoint_of(), endpoint_of("slime", neutral_value=0.5)
     monkeypatch.setattr(
@@ -332,13 +332,13 @@ def test_an_answer_that_cannot_be_written_fails_no_other(app, endpoint_of, monke
     calls = [caller(app, endpoint, whole("a")), caller(app, slime, {"prompt": "p", "response": "r"})]
 
     async def run():
-        await asyncio.gather(*(one.go() for one in calls))
+        await asyncio.gather(*(call.go() for call in calls))
 
     asyncio.run(run())
-    assert [one.status for one in calls] == [200, 500]
+    assert [call.status for call in calls] == [200, 500]
 
 
-def test_the_database_being_away_is_told_as_such(app, endpoint_of, monkeypatch):
+def test_an_unavailable_database_is_reported(app, endpoint_of, monkeypatch):
     from django.db import OperationalError
 
     def away(digests):

@@ -58,7 +58,7 @@ def test_openrlhf_sends_whole_texts_and_reads_three_lists():
 
 
 @pytest.mark.parametrize(
-    ("query", "prompt", "response", "found"),
+    ("query", "prompt", "response", "is_prefixed"),
     [
         ("Q: A", "Q:", " A", True),
         ("Q:", "Q:", "", True),
@@ -74,8 +74,8 @@ def test_openrlhf_sends_whole_texts_and_reads_three_lists():
         ("A", "<s>", "A", False),
     ],
 )
-def test_the_response_is_what_follows_the_prompt(query, prompt, response, found):
-    assert openrlhf.response_of(query, prompt) == (response, found)
+def test_the_response_is_what_follows_the_prompt(query, prompt, response, is_prefixed):
+    assert openrlhf.response_of(query, prompt) == (response, is_prefixed)
 
 
 @given(st.text(), st.text())
@@ -84,10 +84,10 @@ def test_a_text_that_begins_with_its_prompt_is_always_split_there(prompt, respon
 
 
 @given(st.text(), st.text())
-def test_no_octet_of_the_response_is_lost(query, prompt):
-    response, found = openrlhf.response_of(query, prompt)
+def test_no_byte_of_the_response_is_lost(query, prompt):
+    response, is_prefixed = openrlhf.response_of(query, prompt)
     assert query.endswith(response)
-    assert found or response == query
+    assert is_prefixed or response == query
 
 
 def test_a_text_without_its_prompt_is_kept_whole_and_marked():
@@ -98,16 +98,16 @@ def test_a_text_without_its_prompt_is_kept_whole_and_marked():
 @pytest.mark.parametrize("count", [0, 1, 3, 500])
 def test_lists_of_any_length_are_answered_in_order(count):
     body = {"query": [f"p{n} a{n}" for n in range(count)], "prompts": [f"p{n} " for n in range(count)]}
-    found = samples("openrlhf", body)
-    assert [one.response for one in found] == [f"a{n}" for n in range(count)]
+    parsed = samples("openrlhf", body)
+    assert [sample.response for sample in parsed] == [f"a{n}" for n in range(count)]
     outcomes = [SampleOutcome(n / 1000, None if n % 2 else "timeout") for n in range(count)]
-    told = answer("openrlhf", body, *outcomes)
-    assert told["rewards"] == told["scores"] == [n / 1000 for n in range(count)]
-    assert told["extra_logs"] == {"autotune_unscored": [float(n % 2 == 0) for n in range(count)]}
+    reply = answer("openrlhf", body, *outcomes)
+    assert reply["rewards"] == reply["scores"] == [n / 1000 for n in range(count)]
+    assert reply["extra_logs"] == {"autotune_unscored": [float(n % 2 == 0) for n in range(count)]}
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "expected"),
     [
         ([], [("", "wrong_type")]),
         ({"prompts": ["a"]}, [("/query", "missing_field")]),
@@ -119,8 +119,8 @@ def test_lists_of_any_length_are_answered_in_order(count):
         ({"query": ["a"], "prompts": ["a"], "labels": "x"}, [("/labels", "wrong_type")]),
     ],
 )
-def test_what_is_no_request_of_openrlhf_is_refused(body, found):
-    assert refused("openrlhf", body) == found
+def test_an_invalid_request_of_openrlhf_is_refused(body, expected):
+    assert refused("openrlhf", body) == expected
 
 
 # --- slime ----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def test_slime_may_send_messages():
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "expected"),
     [
         ({"prompt": "a"}, [("/response", "missing_field")]),
         ({"response": "a"}, [("/prompt", "missing_field")]),
@@ -154,8 +154,8 @@ def test_slime_may_send_messages():
         ({"prompt": 1, "response": "4"}, [("/prompt", "wrong_type")]),
     ],
 )
-def test_what_is_no_request_of_slime_is_refused(body, found):
-    assert refused("slime", body) == found
+def test_an_invalid_request_of_slime_is_refused(body, expected):
+    assert refused("slime", body) == expected
 
 
 # --- NeMo Gym -------------------------------------------------------------------------------------------------------
@@ -168,10 +168,10 @@ def test_verify_repeats_the_body_and_adds_the_reward():
     assert answer("verify", ROLLOUT, SCORED) == {**ROLLOUT, "reward": 0.8}
 
 
-def test_verify_says_what_could_not_be_judged():
-    told = answer("verify", ROLLOUT, SampleOutcome(0.0, "timeout"))
-    assert (told["reward"], told["_ng_failure_class"]) == (0.0, "judge_failed")
-    assert told["autotune_unscored"] == "timeout"
+def test_verify_reports_what_could_not_be_judged():
+    reply = answer("verify", ROLLOUT, SampleOutcome(0.0, "timeout"))
+    assert (reply["reward"], reply["_ng_failure_class"]) == (0.0, "judge_failed")
+    assert reply["autotune_unscored"] == "timeout"
 
 
 def test_a_rollout_that_is_verified_again_loses_its_failure():
@@ -183,14 +183,14 @@ def test_a_rollout_that_is_verified_again_loses_its_failure():
 def test_verify_takes_a_bare_string_and_instructions():
     bare = {**ROLLOUT, "responses_create_params": {"input": "2+2?"}}
     assert samples("verify", bare)[0].prompt == "2+2?"
-    told = {**ROLLOUT, "responses_create_params": {"input": "2+2?", "instructions": "Be brief."}}
-    assert samples("verify", told)[0].messages == [
+    rollout = {**ROLLOUT, "responses_create_params": {"input": "2+2?", "instructions": "Be brief."}}
+    assert samples("verify", rollout)[0].messages == [
         {"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"},
     ]  # fmt: skip
 
 
 def test_verify_reads_the_last_message_between_tools_and_reasoning():
-    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "first"}]}
+    first = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "first"}]}
     parts = [
         {"type": "output_text", "text": "a"},
         {"type": "refusal", "refusal": "no"},
@@ -198,7 +198,7 @@ def test_verify_reads_the_last_message_between_tools_and_reasoning():
     ]
     last = {"type": "message", "role": "assistant", "content": parts}
     call = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "1"}
-    body = {**ROLLOUT, "response": {"output": [{"type": "reasoning", "summary": []}, said, call, last, call]}}
+    body = {**ROLLOUT, "response": {"output": [{"type": "reasoning", "summary": []}, first, call, last, call]}}
     (sample,) = samples("verify", body)
     assert sample.response == "ab"
     called = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -208,20 +208,20 @@ def test_verify_reads_the_last_message_between_tools_and_reasoning():
 
 
 def test_verify_keeps_the_calls_of_tools_in_the_prompt():
-    given = [
+    turns = [
         {"role": "user", "content": [{"type": "input_text", "text": "2+2?"}]},
         {"type": "reasoning", "summary": []},
         {"type": "function_call", "name": "add", "arguments": "[2,2]", "call_id": "c"},
         {"type": "function_call_output", "call_id": "c", "output": "4"},
     ]
-    (sample,) = samples("verify", {**ROLLOUT, "responses_create_params": {"input": given}})
-    assert [(one["role"], one["content"]) for one in sample.messages] == [
+    (sample,) = samples("verify", {**ROLLOUT, "responses_create_params": {"input": turns}})
+    assert [(message["role"], message["content"]) for message in sample.messages] == [
         ("user", "2+2?"), ("assistant", None), ("tool", "4"),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("change", "found"),
+    ("change", "expected"),
     [
         ({"response": None}, [("/response", "wrong_type")]),
         ({"response": {}}, [("/response/output", "wrong_type")]),
@@ -230,8 +230,8 @@ def test_verify_keeps_the_calls_of_tools_in_the_prompt():
         ({"responses_create_params": {"input": ["a"]}}, [("/responses_create_params/input/0", "wrong_type")]),
     ],
 )
-def test_what_is_no_rollout_is_refused(change, found):
-    assert refused("verify", {**ROLLOUT, **change}) == found
+def test_an_invalid_rollout_is_refused(change, expected):
+    assert refused("verify", {**ROLLOUT, **change}) == expected
 
 
 # --- Foundry --------------------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_foundry_reads_a_score():
     assert answer("foundry", GRADED, SCORED) == {"score": 0.8}
 
 
-def test_foundry_may_send_structured_output_alone():
+def test_foundry_may_send_only_structured_output():
     (sample,) = samples("foundry", {"sample": {"output_json": {"b": 1, "a": "é"}}, "item": {"prompt": "2+2?"}})
     assert (sample.prompt, sample.response) == ("2+2?", '{"a":"é","b":1}')
 
@@ -256,7 +256,7 @@ def test_foundry_prompts_are_the_rows_messages_or_text():
 
 
 @pytest.mark.parametrize(
-    ("body", "found"),
+    ("body", "expected"),
     [
         ({}, [("/sample", "missing_field")]),
         ({"sample": "4"}, [("/sample", "wrong_type")]),
@@ -264,8 +264,8 @@ def test_foundry_prompts_are_the_rows_messages_or_text():
         ({"sample": {"output_text": "4"}, "item": []}, [("/item", "wrong_type")]),
     ],
 )
-def test_what_is_no_request_of_foundry_is_refused(body, found):
-    assert refused("foundry", body) == found
+def test_an_invalid_request_of_foundry_is_refused(body, expected):
+    assert refused("foundry", body) == expected
 
 
 # --- all ------------------------------------------------------------------------------------------------------------
@@ -277,20 +277,20 @@ SLIME = {"prompt": "p", "response": "r"}
     "raw",
     [b"", b"{", b"\x80\x04\x95", b'{"prompt":"p","response":"r","label":NaN}', b'{"prompt":"p","prompt":"q"}', b"\xff"],
 )
-def test_what_is_not_json_is_refused(raw):
+def test_invalid_json_is_refused(raw):
     assert [code for _, code in refused("slime", raw)] in (["invalid_json"], ["duplicate_key"])
 
 
 @pytest.mark.parametrize("text", ["a\x00", "\ud800", "\udfff!"])
 @pytest.mark.parametrize("member", ["prompt", "response", "label"])
-def test_text_that_cannot_be_stored_refuses_its_sample_alone(member, text):
+def test_text_that_cannot_be_stored_refuses_only_its_sample(member, text):
     (sample,) = samples("slime", {**SLIME, member: text})
     assert sample.refused == "invalid_text"
     body = {"query": ["p\ud83d", "p2"], "prompts": ["p", "p"], "labels": [None, None]}
-    assert [one.refused for one in samples("openrlhf", body)] == ["invalid_text", ""]
+    assert [parsed.refused for parsed in samples("openrlhf", body)] == ["invalid_text", ""]
 
 
-def test_an_answer_that_repeats_such_text_is_json_all_the_same():
+def test_a_response_that_repeats_such_text_is_still_json():
     raw = protocols.write("verify", json.dumps({**ROLLOUT, "note": "\ud800\x00é"}).encode(), [LATE])
     assert json.loads(raw.decode())["note"] == "\ud800\x00é"
 
