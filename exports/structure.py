@@ -54,7 +54,7 @@ class Column:
     repeats: bool = False
 
 
-Schema = tuple[Column, ...]
+Columns = tuple[Column, ...]
 ColumnValues = Sequence[Any]
 
 
@@ -62,7 +62,7 @@ ColumnValues = Sequence[Any]
 class RowBatch:
     """Consecutive rows of an export, stored column by column.
 
-    columns      a sequence for each column of the schema, in its order
+    values       a sequence for each column of the layout, in its order
     scores       the numbers for the data set's score distribution
     tasks        public ids of the tasks that the rows come from; `models`: names of their models
     versions     public ids of the rows' task versions that have a system prompt
@@ -73,7 +73,7 @@ class RowBatch:
     cursor       where reading continues after this batch
     """
 
-    columns: list[ColumnValues]
+    values: list[ColumnValues]
     rows: int
     scores: Sequence[float] = ()
     tasks: set[str] = field(default_factory=set)
@@ -89,7 +89,7 @@ class RowBatch:
 class Layout(Protocol):
     """Reads the rows of an export in bounded ranges. It holds no connection while the caller works on a batch."""
 
-    schema: Schema
+    columns: Columns
 
     def batches(self, after: str = "") -> Iterator[RowBatch]:
         """Yield all rows, or those after a batch's `cursor`. A batch may have no rows."""
@@ -108,13 +108,13 @@ class Encoder(Protocol):
         """Yield the file in pieces. Its facts are complete after the last piece."""
 
 
-def apply_naming(schema: Schema, naming: str) -> Schema:
-    """Spell the column names of a schema in `snake` case (unchanged) or `camel` case."""
+def apply_naming(columns: Columns, naming: str) -> Columns:
+    """Spell the names of columns in `snake` case (unchanged) or `camel` case."""
     if naming != "camel":
-        return schema
+        return columns
     return tuple(
         replace(column, name=_to_camel_case(column.name), members=apply_naming(column.members, naming))
-        for column in schema
+        for column in columns
     )
 
 

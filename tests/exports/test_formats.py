@@ -157,11 +157,11 @@ def test_texts_of_a_mebibyte_come_through(api, task, form):
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_parts_that_were_compressed_apart_are_one_file_behind_each_other(compression):
-    schema = (Column("score", ColumnKind.FLOAT),)
+    columns = (Column("score", ColumnKind.FLOAT),)
     query = ExportQuery(compression=compression)
 
     def part(value):
-        return b"".join(formats.encoder(query, schema, ExportFacts()).encode([RowBatch([[value]], 1, [value])]))
+        return b"".join(formats.encoder(query, columns, ExportFacts()).encode([RowBatch([[value]], 1, [value])]))
 
     parts = [part(0.25), part(1.0)]
     together = b"".join(parts)
@@ -188,10 +188,10 @@ def test_facts_of_parts_add_up_to_those_of_the_whole():
 
 
 def test_camel_names_reach_into_structs():
-    schema = (
+    columns = (
         Column("chosen_score", ColumnKind.FLOAT),
         Column("m", ColumnKind.STRUCT, members=(Column("task_id", ColumnKind.TEXT),)),
     )
-    assert [one.name for one in apply_naming(schema, "camel")] == ["chosenScore", "m"]
-    assert apply_naming(schema, "camel")[1].members[0].name == "taskId"
-    assert apply_naming(schema, "snake") == schema
+    assert [one.name for one in apply_naming(columns, "camel")] == ["chosenScore", "m"]
+    assert apply_naming(columns, "camel")[1].members[0].name == "taskId"
+    assert apply_naming(columns, "snake") == columns

@@ -542,10 +542,10 @@ def test_a_part_of_which_nothing_is_left_has_no_file(api, scored, ask, run, monk
     export = ask()
     real = parts.make
 
-    def erased_before(mine, key, query, schema, cutter, part):
+    def erased_before(mine, key, query, columns, cutter, part):
         if part.number == 1:  # behind the reading of the heads
             Completion.objects.filter(pk__in=[made[3].pk]).update(prompt=None, response=None, erased_at=timezone.now())
-        return real(mine, key, query, schema, cutter, part)
+        return real(mine, key, query, columns, cutter, part)
 
     monkeypatch.setattr(parts, "make", erased_before)
     run(export)
