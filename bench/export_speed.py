@@ -55,7 +55,7 @@ def ours(name):
     query = ExportQuery(format=kind, compression=compression or None)
     facts = ExportFacts()
     layout = layouts.layout(query, filters.check(query, Principal(key.organization, key.role, key.user)))
-    encoder = formats.encoder(query, layout.schema, facts)
+    encoder = formats.encoder(query, layout.columns, facts)
     garbage.settle()  # as each process of the Procfile does
 
     def run(_rows):

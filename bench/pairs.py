@@ -148,7 +148,7 @@ def read(strategy):
         rows = octets = 0
         for batch in layout.batches():
             rows += batch.rows
-            octets += sum(map(len, (*batch.columns[0], *batch.columns[1], *batch.columns[2])))
+            octets += sum(map(len, (*batch.values[0], *batch.values[1], *batch.values[2])))
         return {"pairs": rows, "available": rows, "octets": octets}
 
     measured(work)

@@ -63,7 +63,7 @@ def _streamed(request: HttpRequest, query: ExportQuery, principal: Principal) ->
     selection = filters.check(query, principal)
     facts = ExportFacts()
     layout = layouts.layout(query, selection)
-    encoder = formats.encoder(query, layout.schema, facts)
+    encoder = formats.encoder(query, layout.columns, facts)
     headers = {
         "Content-Disposition": f'attachment; filename="{_name(query, facts)}.{encoder.extension}"',
         "Cache-Control": "no-store",

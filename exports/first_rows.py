@@ -63,7 +63,7 @@ def _rows(layout: Layout, reader: "_FirstRowsReader") -> list[str]:
 
 def _written(layout: Layout, batch: RowBatch) -> list[str]:
     """Return the first rows of a batch, encoded as JSON Lines."""
-    lines = b"".join(jsonl.pieces(layout.schema, [batch], ExportFacts())).split(b"\n")[:SAMPLE]
+    lines = b"".join(jsonl.pieces(layout.columns, [batch], ExportFacts())).split(b"\n")[:SAMPLE]
     rows = [msgspec.json.decode(line) for line in lines if line]
     return [json.dumps(_shortened(row), ensure_ascii=False, indent=2) for row in rows]
 

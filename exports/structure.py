@@ -54,7 +54,7 @@ class Column:
     repeats: bool = False
 
 
-Schema = tuple[Column, ...]
+Columns = tuple[Column, ...]
 ColumnValues = Sequence[Any]
 
 
@@ -62,7 +62,7 @@ ColumnValues = Sequence[Any]
 class RowBatch:
     """Consecutive rows of an export, stored column by column.
 
-    columns      a sequence for each column of the schema, in its order
+    values       a sequence for each column of the layout, in its order
     scores       the numbers for the data set's score distribution
     tasks        public ids of the tasks that the rows come from; `models`: names of their models
     versions     public ids of the rows' task versions that have a system prompt
@@ -73,7 +73,7 @@ class RowBatch:
     cursor       where reading continues after this batch
     """
 
-    columns: list[ColumnValues]
+    values: list[ColumnValues]
     rows: int
     scores: Sequence[float] = ()
     tasks: set[str] = field(default_factory=set)
@@ -89,7 +89,7 @@ class RowBatch:
 class Layout(Protocol):
     """Reads the rows of an export in bounded ranges. It holds no connection while the caller works on a batch."""
 
-    schema: Schema
+    columns: Columns
 
     def batches(self, after: str = "") -> Iterator[RowBatch]:
         """Yield all rows, or those after a batch's `cursor`. A batch may have no rows."""
@@ -108,10 +108,10 @@ class Encoder(Protocol):
         """Yield the file in pieces. Its facts are complete after the last piece."""
 
 
-def in_camel_case(schema: Schema) -> Schema:
-    """Spell the column names of a schema, which are in snake case, in camel case."""
+def in_camel_case(columns: Columns) -> Columns:
+    """Spell the names of columns, which are in snake case, in camel case."""
     return tuple(
-        replace(column, name=_to_camel_case(column.name), members=in_camel_case(column.members)) for column in schema
+        replace(column, name=_to_camel_case(column.name), members=in_camel_case(column.members)) for column in columns
     )
 
 

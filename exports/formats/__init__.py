@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from exports.formats import compression, json, jsonl, parquet, tfrecord
 from exports.metadata import ExportFacts
 from exports.requests import ExportQuery
-from exports.structure import Encoder, RowBatch, Schema
+from exports.structure import Columns, Encoder, RowBatch
 
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
     """A file format.
 
-    pieces      `pieces(schema, batches, facts)` yields its bytes; the facts are complete once the batches are
+    pieces      `pieces(columns, batches, facts)` yields its bytes; the facts are complete once the batches are
     compresses  the format compresses by itself, as a fourth argument says
     """
 
@@ -44,17 +44,17 @@ class _Encoder:
         return self.make(self.facts.noting(batches))
 
 
-def encoder(query: ExportQuery, schema: Schema, facts: ExportFacts) -> Encoder:
+def encoder(query: ExportQuery, columns: Columns, facts: ExportFacts) -> Encoder:
     """Encodes one file as a checked query requires. `facts` are filled while it encodes."""
     file_format, compression_name = FORMATS[query.format], query.compression
 
     def make(batches: Iterable[RowBatch]) -> Iterator[bytes]:
-        return file_format.pieces(schema, batches, facts)
+        return file_format.pieces(columns, batches, facts)
 
     if compression_name is None:
         return _Encoder(file_format.media_type, file_format.extension, facts, make)
     if file_format.compresses:
-        make_compressed = functools.partial(file_format.pieces, schema, facts=facts, compression=compression_name)
+        make_compressed = functools.partial(file_format.pieces, columns, facts=facts, compression=compression_name)
         return _Encoder(file_format.media_type, file_format.extension, facts, make_compressed)
     return _Encoder(
         compression.MEDIA_TYPES[compression_name],

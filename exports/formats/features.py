@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from exports.requests import ExportQuery
-from exports.structure import MESSAGE_MEMBERS, Column, ColumnKind, Schema
+from exports.structure import MESSAGE_MEMBERS, Column, ColumnKind, Columns
 
 GUESSED: Final = ("jsonl", "json")  # formats that do not carry column types
 _VALUES: Final = {
@@ -20,14 +20,14 @@ _VALUES: Final = {
 }
 
 
-def of(query: ExportQuery, schema: Schema, dimensions: Sequence[str]) -> dict[str, Any]:
+def of(query: ExportQuery, columns: Columns, dimensions: Sequence[str]) -> dict[str, Any]:
     """Return `{"features": …}` for the files of a query, or {} if the files carry their types.
 
     dimensions  the names on every row, if the query asks for any
     """
     if query.format not in GUESSED:
         return {}
-    return {"features": {column.name: _feature(column, dimensions) for column in schema}}
+    return {"features": {column.name: _feature(column, dimensions) for column in columns}}
 
 
 def _feature(column: Column, dimensions: Sequence[str]) -> Any:

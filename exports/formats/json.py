@@ -7,17 +7,17 @@ import msgspec
 from autotune.core.errors import Invalid
 from exports.formats.objects import ObjectBuilder
 from exports.metadata import ExportFacts
-from exports.structure import RowBatch, Schema
+from exports.structure import Columns, RowBatch
 
 MAX_RECORDS = 10_000
 
 
-def pieces(schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
+def pieces(columns: Columns, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
     """Yield a piece for each batch, then the end.
 
     raises  Invalid beyond MAX_RECORDS, if the estimate did not show it
     """
-    objects = ObjectBuilder(schema)
+    objects = ObjectBuilder(columns)
     lead = b'{"records":['
     for batch in batches:
         if facts.rows > MAX_RECORDS:

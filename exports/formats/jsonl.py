@@ -6,16 +6,16 @@ import msgspec
 
 from exports.formats.objects import ObjectBuilder
 from exports.metadata import ExportFacts
-from exports.structure import RowBatch, Schema
+from exports.structure import Columns, RowBatch
 
 # With the control characters, which JSON always escapes, U+0085, U+2028 and U+2029 are all line ends of Python.
 SEPARATORS = tuple((chr(code).encode(), f"\\u{code:04x}".encode()) for code in (0x85, 0x2028, 0x2029))
 _encoder = msgspec.json.Encoder()
 
 
-def pieces(schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
+def pieces(columns: Columns, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
     """Yield each batch as one piece."""
-    objects = ObjectBuilder(schema)
+    objects = ObjectBuilder(columns)
     for batch in batches:
         if batch.rows:
             yield escaped(_encoder.encode_lines(objects.of(batch)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema
+from exports.structure import Column, ColumnKind, Columns, ColumnValues, RowBatch
 
 
 class MessageObject(msgspec.Struct):
@@ -35,21 +35,23 @@ def conversation(kind: ColumnKind, messages: Sequence[Sequence[bytes]]) -> list[
 
 
 class ObjectBuilder:
-    """Builds the objects of one schema, with members in its order."""
+    """Builds the objects of rows, with members in the order of the columns."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._kinds: dict[Schema, Callable[..., Any]] = {}
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._kinds: dict[Columns, Callable[..., Any]] = {}
 
     def of(self, batch: RowBatch) -> list[Any]:
         """Return an object for each row."""
-        return self._rows(self._schema, batch.columns)
+        return self._rows(self._columns, batch.values)
 
-    def _rows(self, schema: Schema, columns: Sequence[ColumnValues]) -> list[Any]:
-        if schema not in self._kinds:
-            self._kinds[schema] = _kind([column.name for column in schema])
-        values = (self._values(column, column_values) for column, column_values in zip(schema, columns, strict=True))
-        return list(map(self._kinds[schema], *values))
+    def _rows(self, columns: Columns, values_by_column: Sequence[ColumnValues]) -> list[Any]:
+        if columns not in self._kinds:
+            self._kinds[columns] = _kind([column.name for column in columns])
+        values = (
+            self._values(column, column_values) for column, column_values in zip(columns, values_by_column, strict=True)
+        )
+        return list(map(self._kinds[columns], *values))
 
     def _values(self, column: Column, values: ColumnValues) -> Sequence[Any]:
         match column.kind:

@@ -12,7 +12,7 @@ import msgspec
 
 from exports.formats import arrays
 from exports.metadata import ExportFacts
-from exports.structure import ColumnKind, RowBatch, Schema
+from exports.structure import ColumnKind, Columns, RowBatch
 
 GROUP_ROWS = 20_000
 GROUP_BYTES = 4 * 1024 * 1024
@@ -56,13 +56,13 @@ class ParquetSink(io.RawIOBase):
 
 
 def pieces(
-    schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts, compression: str = DEFAULT_COMPRESSION
+    columns: Columns, batches: Iterable[RowBatch], facts: ExportFacts, compression: str = DEFAULT_COMPRESSION
 ) -> Iterator[bytes]:
     """Yield the file in pieces, one for each row group, and its footer, which holds the data set's metadata."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrow = pa.schema([arrays.field(pa, column) for column in schema])
+    arrow = pa.schema([arrays.field(pa, column) for column in columns])
     sink = ParquetSink()
     writer = pq.ParquetWriter(
         sink,
@@ -70,13 +70,13 @@ def pieces(
         compression=compression,
         compression_level=LEVELS[compression],
         memory_pool=pa.system_memory_pool(),  # returns freed memory to the system; the default pools keep it
-        write_statistics=[column.name for column in schema if column.kind is ColumnKind.FLOAT],
-        use_dictionary=list(_repeating(schema)),
+        write_statistics=[column.name for column in columns if column.kind is ColumnKind.FLOAT],
+        use_dictionary=list(_repeating(columns)),
         store_schema=False,  # Arrow's own copy of the schema would hide the metadata that is added at the end
     )
     with ThreadPoolExecutor(max_workers=1) as aside:  # encoding releases the GIL, so the next rows are read in parallel
         writing: Future[None] | None = None
-        for group in _groups(pa, arrow, schema, batches):
+        for group in _groups(pa, arrow, columns, batches):
             if writing:
                 writing.result()
                 yield from sink.drain()
@@ -88,14 +88,14 @@ def pieces(
     yield from sink.drain()
 
 
-def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[RowBatch]) -> Iterator[Any]:
+def _groups(pa: Any, arrow: Any, columns: Columns, batches: Iterable[RowBatch]) -> Iterator[Any]:
     """Combine batches into tables, each large enough for a row group."""
     waiting: list[Any] = []
     rows = size = 0
     for batch in batches:
         if batch.rows:
-            columns = [arrays.array_of(pa, *pair) for pair in zip(schema, batch.columns, strict=True)]
-            waiting.append(pa.RecordBatch.from_arrays(columns, schema=arrow))
+            row_arrays = [arrays.array_of(pa, *pair) for pair in zip(columns, batch.values, strict=True)]
+            waiting.append(pa.RecordBatch.from_arrays(row_arrays, schema=arrow))
             rows, size = rows + batch.rows, size + waiting[-1].nbytes
         if rows >= GROUP_ROWS or size >= GROUP_BYTES:
             yield pa.Table.from_batches(waiting, arrow)
@@ -104,9 +104,9 @@ def _groups(pa: Any, arrow: Any, schema: Schema, batches: Iterable[RowBatch]) ->
         yield pa.Table.from_batches(waiting, arrow)
 
 
-def _repeating(schema: Schema, path: str = "") -> Iterator[str]:
+def _repeating(columns: Columns, path: str = "") -> Iterator[str]:
     """Return the paths of columns that a dictionary makes smaller."""
-    for column in schema:
+    for column in columns:
         yield from _repeating(column.members, f"{path}{column.name}.")
         if column.kind is ColumnKind.DIMENSIONS:
             yield f"{path}{column.name}.key_value.key"

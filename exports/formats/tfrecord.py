@@ -16,7 +16,7 @@ import msgspec
 
 from exports.formats.objects import conversation
 from exports.metadata import ExportFacts
-from exports.structure import ColumnKind, ColumnValues, RowBatch, Schema
+from exports.structure import ColumnKind, Columns, ColumnValues, RowBatch
 
 _length = struct.Struct("<Q").pack
 _checksum = struct.Struct("<I").pack
@@ -25,11 +25,11 @@ BYTES_LIST, FLOAT_LIST, INT64_LIST = b"\x0a", b"\x12", b"\x1a"  # the tags of Fe
 MASK_64 = 2**64 - 1
 
 
-def pieces(schema: Schema, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
+def pieces(columns: Columns, batches: Iterable[RowBatch], facts: ExportFacts) -> Iterator[bytes]:
     """Yield each batch as one piece."""
     for batch in batches:
         if batch.rows:
-            yield b"".join(map(framed, examples(schema, batch)))
+            yield b"".join(map(framed, examples(columns, batch)))
 
 
 def framed(message: bytes) -> bytes:
@@ -44,9 +44,9 @@ def masked(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def examples(schema: Schema, batch: RowBatch) -> Iterator[bytes]:
+def examples(columns: Columns, batch: RowBatch) -> Iterator[bytes]:
     """Return the message of each row."""
-    features = dict(_features(schema, batch.columns))
+    features = dict(_features(columns, batch.values))
     for row in zip(*(features[name] for name in sorted(features)), strict=True):
         yield example(b"".join(row))
 
@@ -81,9 +81,11 @@ def integers(*values: int) -> bytes:
     return _field(INT64_LIST, _field(b"\x0a", b"".join(_varint(value & MASK_64) for value in values)))
 
 
-def _features(schema: Schema, columns: Sequence[ColumnValues], path: str = "") -> Iterator[tuple[str, list[bytes]]]:
+def _features(
+    columns: Columns, values_by_column: Sequence[ColumnValues], path: str = ""
+) -> Iterator[tuple[str, list[bytes]]]:
     """Return the names of features and the map entry of each row, b"" where a row has none."""
-    for column, values in zip(schema, columns, strict=True):
+    for column, values in zip(columns, values_by_column, strict=True):
         name = path + column.name
         if column.kind is ColumnKind.STRUCT:
             yield from _features(column.members, values, f"{name}/")

@@ -3,20 +3,20 @@
 from collections.abc import Iterator
 from typing import Final
 
-from exports.layouts.records import METADATA, batch, metadata
+from exports.layouts.records import METADATA_COLUMNS, batch, metadata
 from exports.reading import conversations, ranges, readers
 from exports.reading.conversations import Conversations
 from exports.reading.labels import LabelCache
 from exports.reading.ranges import RecordGroup
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, in_camel_case
+from exports.structure import Column, ColumnKind, Columns, ColumnValues, RowBatch, in_camel_case
 from scores.results.filters import Selection
 
 THRESHOLD = 0.5
-COLUMNS: Final = ("messages", "metadata")  # hold the conversation, and the tools offered in it
+CONVERSATION_FIELDS: Final = ("messages", "metadata")  # hold the conversation, and the tools offered in it
 
 
-def schema(query: ExportQuery) -> Schema:
+def columns(query: ExportQuery) -> Columns:
     """Columns of plain text, or of conversations, where the answer holds only the new turns."""
     kind = conversations.kind_of(query)
     return (
@@ -25,7 +25,7 @@ def schema(query: ExportQuery) -> Schema:
         Column("label", ColumnKind.BOOLEAN),
         Column("score", ColumnKind.FLOAT),
         *conversations.tools_column(query),
-        Column("metadata", ColumnKind.STRUCT, members=METADATA),
+        Column("metadata", ColumnKind.STRUCT, members=METADATA_COLUMNS),
     )
 
 
@@ -34,7 +34,7 @@ class KtoLayout:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
-        self.schema = schema(query) if query.naming == "snake" else in_camel_case(schema(query))
+        self.columns = columns(query) if query.naming == "snake" else in_camel_case(columns(query))
         self.reader = readers.reader(query, selection)
         self.threshold = THRESHOLD if query.threshold is None else query.threshold
         self.conversations = Conversations()
@@ -45,21 +45,23 @@ class KtoLayout:
 
     def batches(self, after: str = "") -> Iterator[RowBatch]:
         tools = self.query.tools
-        needed = ("prompt", "response", *COLUMNS[: 1 + tools]) if self.query.conversational else ("prompt", "response")
+        needed: tuple[str, ...] = ("prompt", "response")
+        if self.query.conversational:
+            needed += CONVERSATION_FIELDS[: 1 + tools]
         for group in ranges.groups(
             self.reader, after, columns=needed, system_prompts=self.conversations.system_prompts
         ):
             versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
             labels = [score >= self.threshold for score in scores]
-            columns = [
+            values = [
                 *self._texts(group),
                 labels,
                 scores,
                 *([conversations.tools_of(group.texts[3])] if tools else []),
                 metadata(group.heads, self.labels),
             ]
-            yield batch(group, columns, scores, self.labels, versions)
+            yield batch(group, values, scores, self.labels, versions)
 
     def _texts(self, group: RecordGroup) -> tuple[ColumnValues, ColumnValues]:
         prompts, answers, *more = group.texts

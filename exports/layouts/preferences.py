@@ -15,10 +15,10 @@ from exports.reading.labels import LabelCache, public_ids
 from exports.reading.prompts import START, PromptPosition, PromptRange, TextSize, UnfitCompletions
 from exports.reading.ranges import Stored
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, in_camel_case
+from exports.structure import Column, ColumnKind, Columns, ColumnValues, RowBatch, in_camel_case
 from scores.results.filters import Selection
 
-METADATA: Schema = (
+METADATA_COLUMNS: Columns = (
     Column("task_id", ColumnKind.TEXT, repeats=True),
     Column("chosen_completion_id", ColumnKind.TEXT, repeats=True),
     Column("chosen_model_id", ColumnKind.TEXT, repeats=True),
@@ -67,7 +67,7 @@ class ReadablePair(NamedTuple):
     tools: bytes
 
 
-def schema(query: ExportQuery) -> Schema:
+def columns(query: ExportQuery) -> Columns:
     """Columns of text or of conversations: `chosen` and `rejected` hold only the new turns, the prompt is explicit."""
     kind = conversations.kind_of(query)
     return (
@@ -75,7 +75,7 @@ def schema(query: ExportQuery) -> Schema:
         Column("chosen_score", ColumnKind.FLOAT),
         Column("rejected_score", ColumnKind.FLOAT),
         *conversations.tools_column(query),
-        Column("metadata", ColumnKind.STRUCT, members=METADATA),
+        Column("metadata", ColumnKind.STRUCT, members=METADATA_COLUMNS),
     )
 
 
@@ -84,7 +84,7 @@ class PreferencesLayout:
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
         self.query = query
-        self.schema = schema(query) if query.naming == "snake" else in_camel_case(schema(query))
+        self.columns = columns(query) if query.naming == "snake" else in_camel_case(columns(query))
         self.texts = ("prompt", "response", *(("messages",) if query.conversational else ()))
         self.texts += ("metadata",) if query.tools else ()
         self.conversations = Conversations()
@@ -146,7 +146,7 @@ class PreferencesLayout:
         completions = _completions([row.pair for row in rows])
         versions = self.conversations.learn([group.sizes[row.pair.chosen].version for row in rows])
         return RowBatch(
-            columns=[*self._texts(rows, group.sizes), *self._facts(group.task, rows, group.sizes)],
+            values=[*self._texts(rows, group.sizes), *self._facts(group.task, rows, group.sizes)],
             rows=len(rows),
             scores=[score for row in rows for score in (row.pair.chosen_score, row.pair.rejected_score)],
             tasks={text.decode() for text in self.labels.ids("task", [group.task.bytes]) if text} if rows else set(),

@@ -9,10 +9,10 @@ from exports.reading.conversations import Conversations
 from exports.reading.labels import LabelCache, public_ids
 from exports.reading.ranges import RecordGroup, RecordHead
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema, in_camel_case
+from exports.structure import Column, ColumnKind, Columns, ColumnValues, RowBatch, in_camel_case
 from scores.results.filters import Selection
 
-METADATA: Schema = (
+METADATA_COLUMNS: Columns = (
     Column("task_id", ColumnKind.TEXT, repeats=True),
     Column("model_id", ColumnKind.TEXT, repeats=True),
     Column("completion_id", ColumnKind.TEXT),
@@ -27,7 +27,7 @@ METADATA: Schema = (
 EMPTY: Final = b"{}"  # the metadata or variables of a completion without any
 
 
-def schema(query: ExportQuery) -> Schema:
+def columns(query: ExportQuery) -> Columns:
     """The columns of a record. Its conversation is JSON text, or a list of messages."""
     included = {"metadata": "completion_metadata", "variables": "variables"}
     return (
@@ -38,7 +38,7 @@ def schema(query: ExportQuery) -> Schema:
         Column("dimensions", ColumnKind.DIMENSIONS, nullable=True),
         *conversations.tools_column(query),
         *[Column(included[name], ColumnKind.TEXT, repeats=True) for name in query.included],
-        Column("metadata", ColumnKind.STRUCT, members=METADATA),
+        Column("metadata", ColumnKind.STRUCT, members=METADATA_COLUMNS),
     )
 
 
@@ -59,10 +59,10 @@ class RecordsLayout:
         self.flat = query.dimension_columns
         # `datasets` cannot load a file with a map: Parquet has the column only if the query asks for it.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
-        columns = tuple(column for column in schema(query) if not (self.bare and column.name == "dimensions"))
+        columns = tuple(column for column in columns(query) if not (self.bare and column.name == "dimensions"))
         *before, last = columns if query.naming == "snake" else in_camel_case(columns)
         flat = [Column(f"dimension_{name}", ColumnKind.FLOAT, nullable=True) for name in self.names or () if self.flat]
-        self.schema = (*before, *flat, last)
+        self.columns = (*before, *flat, last)
         self.labels = LabelCache()
 
     def expected(self) -> int:
@@ -77,7 +77,7 @@ class RecordsLayout:
             texts = dict(zip(names, group.texts, strict=True))
             versions = self.conversations.learn([head.version for head in group.heads])
             scores = [head.value for head in group.heads]
-            columns: list[ColumnValues] = [
+            values: list[ColumnValues] = [
                 texts["prompt"],
                 self._messages(group, texts),
                 texts["response"],
@@ -87,7 +87,7 @@ class RecordsLayout:
                 *([text or EMPTY for text in texts[name]] for name in included),
                 metadata(group.heads, self.labels),
             ]
-            yield batch(group, columns, scores, self.labels, versions)
+            yield batch(group, values, scores, self.labels, versions)
 
     def _messages(self, group: RecordGroup, texts: Mapping[str, ColumnValues]) -> ColumnValues:
         versions = [head.version for head in group.heads]
@@ -113,7 +113,7 @@ class RecordsLayout:
 
 
 def batch(
-    group: RecordGroup, columns: Sequence[ColumnValues], scores: Sequence[float], labels: LabelCache, versions: set[str]
+    group: RecordGroup, values: Sequence[ColumnValues], scores: Sequence[float], labels: LabelCache, versions: set[str]
 ) -> RowBatch:
     """Build the batch of a group of records, with one row for each.
 
@@ -121,7 +121,7 @@ def batch(
     """
     heads = group.heads
     return RowBatch(
-        columns=list(columns),
+        values=list(values),
         rows=len(heads),
         scores=scores,
         tasks={text.decode() for text in labels.ids("task", [*{head.task for head in heads}]) if text},
@@ -136,7 +136,7 @@ def batch(
 
 
 def metadata(heads: Sequence[RecordHead], labels: LabelCache) -> list[ColumnValues]:
-    """Return the values of the members of METADATA."""
+    """Return the values of the members of METADATA_COLUMNS."""
     versions = [head.grader_version for head in heads]
     return [
         labels.ids("task", [head.task for head in heads]),

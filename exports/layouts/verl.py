@@ -22,10 +22,10 @@ from exports.reading.labels import LabelCache, public_ids
 from exports.reading.prompts import START, PromptPosition, PromptRange
 from exports.reading.readers import WHOLE_SIZE
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, ColumnValues, RowBatch, Schema
+from exports.structure import Column, ColumnKind, Columns, ColumnValues, RowBatch
 from scores.results.filters import ScoreFilter, Selection
 
-SCHEMA: Schema = (
+COLUMNS: Columns = (
     Column("data_source", ColumnKind.TEXT, repeats=True),
     Column("prompt", ColumnKind.MESSAGES),
     Column("ability", ColumnKind.TEXT, repeats=True),
@@ -74,7 +74,7 @@ class VerlLayout:
     """Yields the prompts of the selection: task by task, and within a task in the order of prompt digests."""
 
     def __init__(self, query: ExportQuery, selection: Selection) -> None:
-        self.schema = SCHEMA
+        self.columns = COLUMNS
         self.reader = readers.RewardReader(query, selection)
         self.forms = self.reader.forms
         self.conversations = Conversations()
@@ -94,7 +94,7 @@ class VerlLayout:
         for range_ in prompts.ranges(self.reader, place):
             if undigested := range_.undigested():
                 cursor = PromptPosition(range_.task, START, number=number).cursor()
-                yield RowBatch([[] for _ in SCHEMA], 0, left_out=undigested.total(), reasons=undigested, cursor=cursor)
+                yield RowBatch([[] for _ in COLUMNS], 0, left_out=undigested.total(), reasons=undigested, cursor=cursor)
             heads = _heads(range_.rewarded)
             release()
             sizes = [head.size if self._fits(head) else 0 for head in heads]
@@ -121,7 +121,7 @@ class VerlLayout:
         rows = [texts[head.completion] for head in heads]
         completions = [head.completion for head in heads]
         return RowBatch(
-            columns=self._columns(range_.task, heads, rows, number),
+            values=self._values(range_.task, heads, rows, number),
             rows=len(heads),
             scores=[head.mean for head in heads],
             tasks={ids.encode("task", range_.task)} if heads else set(),
@@ -133,7 +133,7 @@ class VerlLayout:
             last=UUID(bytes=max(completions)) if completions else None,
         )
 
-    def _columns(self, task: UUID, heads: Sequence[PromptHead], rows: Sequence[Any], number: int) -> list[ColumnValues]:
+    def _values(self, task: UUID, heads: Sequence[PromptHead], rows: Sequence[Any], number: int) -> list[ColumnValues]:
         size = len(heads)
         task_id = ids.encode("task", task).encode()
         prompt_texts = [row[0] for row in rows]

@@ -12,7 +12,7 @@ import msgspec
 from autotune.core import ids
 from autotune.core.connections import release
 from exports.requests import ExportQuery
-from exports.structure import Column, ColumnKind, Schema
+from exports.structure import Column, ColumnKind, Columns
 from tasks.conversations import system_prompt_in_effect, text_of
 from tasks.system_prompts import SystemPrompts
 
@@ -29,7 +29,7 @@ def kind_of(query: ExportQuery) -> ColumnKind:
     return ColumnKind.TOOL_MESSAGES if query.tools else ColumnKind.MESSAGES
 
 
-def tools_column(query: ExportQuery) -> Schema:
+def tools_column(query: ExportQuery) -> Columns:
     """Return the column `tools`, if the query asks for it."""
     return (Column("tools", ColumnKind.TEXT, repeats=True),) if query.tools else ()
 

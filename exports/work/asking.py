@@ -65,7 +65,7 @@ def check(query: ExportQuery, principal: Principal) -> None:
     try:
         selection = filters.check(query, principal)
         layout = layouts.layout(query, selection, names=())  # the job itself finds the names, since it reads all rows
-        formats.encoder(query, layout.schema, ExportFacts())
+        formats.encoder(query, layout.columns, ExportFacts())
     except (Invalid, NotFound) as exc:
         raise in_body(exc) from exc
 

@@ -16,24 +16,24 @@ from exports.formats import features
 from exports.models import Export, ExportFile
 from exports.requests import ExportQuery
 from exports.states import ExportStatus, FileKind
-from exports.structure import Schema
+from exports.structure import Columns
 from exports.work import claims, ending, parts
 
 METADATA_NAME = "metadata.json"
 MANIFEST_NAME = "manifest.json"
 
 
-def finish(export: Export, key: bytes, query: ExportQuery, schema: Schema) -> None:
+def finish(export: Export, key: bytes, query: ExportQuery, columns: Columns) -> None:
     """Write the files that describe the parts, then complete the export.
 
-    schema  of the rows
+    columns  of the rows
     raises  LeaseLost, StorageAway
     """
     files = list(parts.data_files(export))
     state = Export.objects.filter(pk=export.pk).values("left_out", "left_out_by_reason").get()
     assert export.started_at is not None
     facts = parts.facts_of(files, export.started_at, state["left_out"], state["left_out_by_reason"])
-    metadata = facts.as_json() | features.of(query, schema, export.dimensions or ())
+    metadata = facts.as_json() | features.of(query, columns, export.dimensions or ())
     sidecars = [_row(export, FileKind.METADATA, METADATA_NAME, _store(export, key, metadata))]
     sha256 = files[0].sha256
     if len(files) > 1:

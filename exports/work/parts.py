@@ -21,7 +21,7 @@ from exports.metadata import ExportFacts
 from exports.models import Export, ExportFile
 from exports.requests import ExportQuery
 from exports.states import FileKind
-from exports.structure import RowBatch, Schema
+from exports.structure import Columns, RowBatch
 from exports.work import claims, withdrawing
 from exports.work.claims import ExportLease
 
@@ -96,7 +96,7 @@ class PartCutter:
 
 
 def make(
-    export: Export, key: bytes, query: ExportQuery, schema: Schema, cutter: PartCutter, part: ExportPart
+    export: Export, key: bytes, query: ExportQuery, columns: Columns, cutter: PartCutter, part: ExportPart
 ) -> ExportPart:
     """Write the next part's file; no export includes it until `commit`.
 
@@ -104,7 +104,7 @@ def make(
     """
     assert export.started_at is not None
     part.facts.exported_at, part.cursor = export.started_at, export.cursor
-    encoder = formats.encoder(query, schema, part.facts)
+    encoder = formats.encoder(query, columns, part.facts)
     part.extension = encoder.extension
     pieces = encoder.encode(cutter.take(part, whole=query.format == WHOLE))
     part.stored = storing.store(export.pk, ids.new(), key, _counted(pieces, part))

@@ -96,7 +96,7 @@ def _run(export: Export, lease: ExportLease) -> None:
         export.expected = layout.expected()
         if query.format == parts.WHOLE and export.expected > json.MAX_RECORDS:
             raise json.too_many(export.expected)
-        export.dimensions = getattr(layout, "names", None)  # one schema for all parts, even if new scores arrive
+        export.dimensions = getattr(layout, "names", None)  # the same columns in all parts, even if new scores arrive
         claimed_export = Export.objects.filter(pk=export.pk, attempt=export.attempt)
         claimed_export.update(expected=export.expected, dimensions=export.dimensions)
     if export.attempt > 1:  # files that a worker stored before it died, without a row
@@ -108,7 +108,7 @@ def _run(export: Export, lease: ExportLease) -> None:
     while number == 0 or not (query.format == parts.WHOLE or cutter.is_done):  # one object even with new rows
         lease.check()
         since, mark = mark, parts.mark(export)  # the cutter has read the part's first batch before
-        part = parts.make(export, key, query, layout.schema, cutter, ExportPart(number, since))
+        part = parts.make(export, key, query, layout.columns, cutter, ExportPart(number, since))
         assert part.stored is not None
         try:
             is_committed = parts.commit(export, part)
@@ -123,7 +123,7 @@ def _run(export: Export, lease: ExportLease) -> None:
             mark = parts.mark(export)
             cutter = PartCutter(layout.batches(export.cursor), lease)
         release()
-    finishing.finish(export, key, query, layout.schema)
+    finishing.finish(export, key, query, layout.columns)
 
 
 def _later(export: Export, reason: tuple[str, str]) -> None:

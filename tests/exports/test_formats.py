@@ -157,11 +157,11 @@ def test_texts_of_a_mebibyte_survive(api, task, form):
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 def test_concatenated_compressed_parts_are_one_file(compression):
-    schema = (Column("score", ColumnKind.FLOAT),)
+    columns = (Column("score", ColumnKind.FLOAT),)
     query = ExportQuery(compression=compression)
 
     def part(value):
-        return b"".join(formats.encoder(query, schema, ExportFacts()).encode([RowBatch([[value]], 1, [value])]))
+        return b"".join(formats.encoder(query, columns, ExportFacts()).encode([RowBatch([[value]], 1, [value])]))
 
     parts = [part(0.25), part(1.0)]
     together = b"".join(parts)
@@ -188,9 +188,9 @@ def test_facts_of_parts_add_up_to_those_of_the_whole():
 
 
 def test_camel_names_apply_inside_structs():
-    schema = (
+    columns = (
         Column("chosen_score", ColumnKind.FLOAT),
         Column("m", ColumnKind.STRUCT, members=(Column("task_id", ColumnKind.TEXT),)),
     )
-    assert [column.name for column in in_camel_case(schema)] == ["chosenScore", "m"]
-    assert in_camel_case(schema)[1].members[0].name == "taskId"
+    assert [column.name for column in in_camel_case(columns)] == ["chosenScore", "m"]
+    assert in_camel_case(columns)[1].members[0].name == "taskId"

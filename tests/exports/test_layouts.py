@@ -292,10 +292,10 @@ def test_reading_continues_after_any_batch(api, task, layout_of, monkeypatch, na
     assert layout_of(name, **members).expected() == sum(batch.rows for batch in whole)
 
     def rows(batches):
-        return [row for batch in batches for row in zip(*batch.columns[:3], strict=True)]
+        return [row for batch in batches for row in zip(*batch.values[:3], strict=True)]
 
     def numbers(batches):
-        return [number for batch in batches for number in batch.columns[4][1]] if name == "verl" else []
+        return [number for batch in batches for number in batch.values[4][1]] if name == "verl" else []
 
     everything = rows(whole)
     assert len({str(row) for row in everything}) == (len(everything) if name != "verl" else 14)
@@ -318,7 +318,7 @@ def test_pairs_erased_between_selection_and_reading_are_counted(api, task, layou
     monkeypatch.setattr(prompts, "sizes", then_erased)
     (batch,) = layout_of("preferences", strategy="all").batches()
     assert (batch.rows, batch.left_out) == (1, 2)
-    assert batch.columns[3:5] == [[0.9], [0.5]]
+    assert batch.values[3:5] == [[0.9], [0.5]]
     assert list(batch.scores) == [0.9, 0.5]
     assert (batch.first, batch.last) == (rows[1].pk, rows[2].pk)
     assert batch.models == {"model-a"}

@@ -16,7 +16,7 @@ from exports.structure import Column, ColumnKind, RowBatch
 from tests.exports import tfrecords
 
 GOLDEN = pathlib.Path(__file__).parent / "golden" / "every_kind.tfrecord"
-SCHEMA = (
+COLUMNS = (
     Column("prompt", ColumnKind.TEXT),
     Column("messages", ColumnKind.MESSAGES),
     Column("score", ColumnKind.FLOAT),
@@ -31,7 +31,7 @@ SCHEMA = (
     ),
 )
 BATCH = RowBatch(
-    columns=[
+    values=[
         ["2 + 2? 😀".encode(), b""],
         [[(b"user", b"2 + 2?"), (b"assistant", "“4”".encode())], []],
         [0.1, 1.0],
@@ -57,7 +57,7 @@ def test_the_vectors_of_the_specification():
 
 
 def test_it_reads_back_unchanged():
-    first, second = tfrecords.examples(b"".join(tfrecord.pieces(SCHEMA, [BATCH], ExportFacts())))
+    first, second = tfrecords.examples(b"".join(tfrecord.pieces(COLUMNS, [BATCH], ExportFacts())))
     assert first == {
         "prompt": ["2 + 2? 😀".encode()],
         "messages": ['[{"role":"user","content":"2 + 2?"},{"role":"assistant","content":"“4”"}]'.encode()],
@@ -84,7 +84,7 @@ def test_it_reads_back_unchanged():
 
 
 def test_the_file_is_identical_to_the_golden_file():
-    assert b"".join(tfrecord.pieces(SCHEMA, [BATCH], ExportFacts())) == GOLDEN.read_bytes()
+    assert b"".join(tfrecord.pieces(COLUMNS, [BATCH], ExportFacts())) == GOLDEN.read_bytes()
 
 
 @pytest.mark.parametrize("index", [0, 9, 20, -3])

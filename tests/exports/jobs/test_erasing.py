@@ -161,12 +161,12 @@ def test_an_empty_part_has_no_file(api, scored, ask, run, monkeypatch):
     export = ask()
     real = parts.make
 
-    def erased_before(mine, key, query, schema, cutter, part):
+    def erased_before(mine, key, query, columns, cutter, part):
         if part.number == 1:  # behind the reading of the heads
             Completion.objects.filter(pk__in=[completions[3].pk]).update(
                 prompt=None, response=None, erased_at=timezone.now()
             )
-        return real(mine, key, query, schema, cutter, part)
+        return real(mine, key, query, columns, cutter, part)
 
     monkeypatch.setattr(parts, "make", erased_before)
     run(export)

@@ -29,7 +29,7 @@ from tests.support.concurrency import together, until
 
 FULL = GuardState(
     at=1_000.0,
-    circuit=Circuit(phase="half_open", row=2, window=((995.0, 3, 1),), until=1_010.5, wait_s=20.0, probe="a"),
+    circuit=Circuit(phase="half_open", row=2, window=((995.0, 3, 1),), until=1_010.5, wait_s=20.0, trial_by="a"),
     batch=BatchSize(50, 3),
     bucket=TokenBucket(3.5, 999.0),
     drains={"a": CallingDrain(1_015.0, 16, 8)},
