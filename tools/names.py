@@ -1,4 +1,4 @@
-"""Check that names say what they stand for, and that each class of the server has its own. Exit status 1 on a breach.
+"""Check that names say what they mean, and that each class of the server has its own. Exit status 1 on a breach.
 
   names.py [PATH ...]    the files and folders to check; without one, the server, SDK, tools, tests and examples
 

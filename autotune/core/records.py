@@ -1,6 +1,6 @@
 """Model instances from the rows of hand-written SELECT statements.
 
-Django composes a query anew for each use, which takes longer than PostgreSQL needs to answer a lookup by key. A
+Django composes a query again for each use, which takes longer than PostgreSQL needs to answer a lookup by key. A
 statement that every request runs is written once instead, and its rows become the same instances as a queryset's.
 """
 

@@ -59,8 +59,8 @@ class RecordsLayout:
         self.flat = query.dimension_columns
         # `datasets` cannot load a file with a map: Parquet has the column only if the query asks for it.
         self.bare = self.flat or (query.format == "parquet" and not query.dimensions)
-        columns = tuple(column for column in columns(query) if not (self.bare and column.name == "dimensions"))
-        *before, last = columns if query.naming == "snake" else in_camel_case(columns)
+        own_columns = tuple(column for column in columns(query) if not (self.bare and column.name == "dimensions"))
+        *before, last = own_columns if query.naming == "snake" else in_camel_case(own_columns)
         flat = [Column(f"dimension_{name}", ColumnKind.FLOAT, nullable=True) for name in self.names or () if self.flat]
         self.columns = (*before, *flat, last)
         self.labels = LabelCache()
