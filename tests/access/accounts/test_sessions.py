@@ -61,7 +61,7 @@ def test_members_moved_to_another_session_count_for_nothing():
     mighty = logged_in(person("boss@example.org", is_staff=True, is_superuser=True))
     mine = logged_in(person())
     theirs, own = WebSession.objects.order_by("created_at")
-    WebSession.objects.filter(pk=own.pk).update(data=theirs.data, user=theirs.user, password_mark=theirs.password_mark)
+    WebSession.objects.filter(pk=own.pk).update(data=theirs.data, user=theirs.user, auth_hash=theirs.auth_hash)
     assert not is_in(mine)
     assert is_in(mighty)
 
@@ -126,7 +126,7 @@ def test_a_new_password_leaves_the_session_at_hand_alone():
     assert not is_in(thief)
     user.refresh_from_db()
     row = WebSession.objects.get(user=user)
-    assert (row.agent, row.address) == ("Mine/1", "127.0.0.1"), "it is still known from where"
+    assert (row.user_agent, row.address) == ("Mine/1", "127.0.0.1"), "it is still known from where"
     assert [one.pk for one in sessions.of(user)] == [row.pk]
 
 
