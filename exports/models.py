@@ -26,7 +26,7 @@ class Export(models.Model):
     cursor        where the finished parts end, in the reader's own format; '' at the beginning
     leased_until  while `running`: when another worker may take it; `attempt` is the lease's token. While `pending`: not
                   before
-    disturbed     counts erasures that may affect it: a part during which this changed is checked again
+    erasure_count  erasures so far that may affect it: a part during which this changed is checked again
     purged_to     the greatest id of completions deleted entirely: a part that starts below it is written again
     file_key      32 bytes in base64 that encrypt its files; null once they are deleted
     storage_id    the folder that holds its files; null in a bucket, and until the export starts
@@ -55,7 +55,7 @@ class Export(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     failures = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
-    disturbed = models.PositiveBigIntegerField(default=0)
+    erasure_count = models.PositiveBigIntegerField(default=0)
     purged_to = models.UUIDField(null=True, blank=True)
     file_key = EncryptedTextField(null=True)
     storage_id = models.UUIDField(null=True, blank=True)

@@ -76,7 +76,7 @@ class Reencryption(models.Model):
     number        the number of the pass, from 1
     cursor        the last row that this pass has read, as text; '' at its beginning
     done, total   rows that this pass has read, and how many there were when it began
-    found         values under retired keys that this pass met
+    stale         values under retired keys that this pass met
     unreadable    those of them that could not be decrypted, and stay as they are
     rewritten     values re-encrypted in all passes
     settled_at    from then on no process writes under a retired key any more
@@ -89,12 +89,12 @@ class Reencryption(models.Model):
     cursor = models.CharField(max_length=40, blank=True)
     done = models.BigIntegerField(default=0)
     total = models.BigIntegerField(default=0)
-    found = models.BigIntegerField(default=0)
+    stale = models.BigIntegerField(default=0)
     unreadable = models.BigIntegerField(default=0)
     rewritten = models.BigIntegerField(default=0)
     settled_at = models.DateTimeField()
     due_at = models.DateTimeField()
-    began_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True)
 

@@ -33,12 +33,12 @@ class PartMark(NamedTuple):
     to which completion some had been deleted entirely."""
 
     at: datetime
-    disturbed: int
+    erasure_count: int
     purged_to: UUID | None
 
 
 def mark(export: Export) -> PartMark:
-    return PartMark(database_now(), export.disturbed, export.purged_to)
+    return PartMark(database_now(), export.erasure_count, export.purged_to)
 
 
 @dataclass(slots=True)
@@ -120,8 +120,8 @@ def commit(export: Export, part: ExportPart) -> bool:
     assert stored is not None
     with transaction.atomic():
         row = claims.locked(export)
-        export.disturbed, export.purged_to = row.disturbed, row.purged_to
-        if row.disturbed != part.since.disturbed and _is_spoilt(row, part):
+        export.erasure_count, export.purged_to = row.erasure_count, row.purged_to
+        if row.erasure_count != part.since.erasure_count and _is_spoilt(row, part):
             return False
         if part.has_file:
             ExportFile.objects.create(

@@ -45,7 +45,7 @@ def receive(completions: Collection[UUID], *, deleted: bool = False, **_: Any) -
     disturbed = [pk for pk, query in unfinished.values_list("pk", "query") if _may_contain(query, erased)]
     if disturbed:
         disturbed_exports = Export.objects.filter(pk__in=disturbed)
-        disturbed_exports.update(disturbed=F("disturbed") + 1)
+        disturbed_exports.update(erasure_count=F("erasure_count") + 1)
         if deleted:  # their rows will be gone, and cannot show when
             disturbed_exports.filter(Q(purged_to=None) | Q(purged_to__lt=erased[-1].pk)).update(purged_to=erased[-1].pk)
     if affected_exports := _containing(erased):

@@ -20,7 +20,7 @@ class Erasure(models.Model):
     """A request to erase the text of one completion, a task's or a model's; a job processes it in bounded batches.
 
     completion, task, model_id  what to erase: exactly one of the three
-    after    id of the completion up to which it is done; null before the first
+    cursor   id of the completion up to which it is done; null before the first
     erased   number of completions whose text is erased
     held     number of completions that a legal hold kept
     """
@@ -36,7 +36,7 @@ class Erasure(models.Model):
     )
     model_id = models.CharField(max_length=200, blank=True)
     status = models.CharField(max_length=9, choices=ErasureStatus.choices, default=ErasureStatus.PENDING)
-    after = models.UUIDField(null=True, blank=True)
+    cursor = models.UUIDField(null=True, blank=True)
     erased = models.PositiveIntegerField(default=0)
     held = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)

@@ -57,7 +57,7 @@ class ErasureAdmin(SubjectRowMixin, admin.ModelAdmin):
     search_fields = ("organization__name", "=model_id")
     fieldsets = (
         (None, {"fields": ("public_id", state(), "organization", "about")}),
-        ("Progress", {"fields": ("after", ("erased", "held"))}),
+        ("Progress", {"fields": ("cursor", ("erased", "held"))}),
         ("Times", {"fields": ("created_by", "created_at", "completed_at")}),
     )
     readonly_fields = ("public_id", "about")

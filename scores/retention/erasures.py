@@ -87,8 +87,8 @@ def step() -> bool:
         if last is None:
             erasure.status, erasure.completed_at = ErasureStatus.COMPLETED, database_now()
         else:
-            erasure.after = last
-        erasure.save(update_fields=["erased", "held", "status", "after", "completed_at"])
+            erasure.cursor = last
+        erasure.save(update_fields=["erased", "held", "status", "cursor", "completed_at"])
     return True
 
 
@@ -102,8 +102,8 @@ def _next(erasure: Erasure) -> tuple[list[UUID], UUID | None]:
     completions = Completion.objects.filter(organization_id=erasure.organization_id, pk__lt=erasure.pk).order_by("pk")
     if erasure.task_id is not None:
         completions = completions.filter(task_id=erasure.task_id)
-    if erasure.after is not None:
-        completions = completions.filter(pk__gt=erasure.after)
+    if erasure.cursor is not None:
+        completions = completions.filter(pk__gt=erasure.cursor)
     rows = list(completions.values_list("pk", "model_id", "erased_at")[:READ_LIMIT])
     chosen: list[UUID] = []
     for pk, model_id, erased_at in rows:

@@ -73,7 +73,7 @@ REFERENCES = {
     "scores.CallbackItem.callback": GONE,
     "scores.CallbackItem.run": GONE,
     "scores.Erasure.completion": kept("evidence that the erasure was requested"),
-    "scores.Erasure.after": PROGRESS,
+    "scores.Erasure.cursor": PROGRESS,
     "scores.LegalHold.completion": kept("evidence of what the hold covered"),
     "scores.LiveAnswer.completion": GONE,
     "scores.Review.run": UNTIL_PURGED,

@@ -72,7 +72,7 @@ def _refer(completion, review):
     StoredAnswer.objects.update(subject=completion.pk)
     Feedback.objects.update(review=review)
     Task.objects.filter(pk=completion.task_id).update(erased_to=completion.pk)
-    Erasure.objects.update(completion=completion, model_id="", status="completed", after=completion.pk)
+    Erasure.objects.update(completion=completion, model_id="", status="completed", cursor=completion.pk)
     LegalHold.objects.update(completion=completion, model_id="", released_at=timezone.now())
     DamagedValue.objects.create(table="tasks_completion", column="prompt", row=completion.pk)
     Export.objects.all().delete()

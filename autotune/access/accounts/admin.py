@@ -104,16 +104,16 @@ class WebSessionAdmin(_Removable, admin.ModelAdmin):
     search_fields = ("user__email", "user__name", "=address")
     show_full_result_count = False
     ordering = ("-created_at",)
-    fields = ("user", "address", "agent", "created_at", "expires_at")
+    fields = ("user", "address", "user_agent", "created_at", "expires_at")
     actions = (end,)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebSession]:
         web_sessions = super().get_queryset(request).filter(user__isnull=False).select_related("user")
-        return web_sessions.defer("data", "key_digest", "password_mark", "user__password")
+        return web_sessions.defer("data", "key_digest", "auth_hash", "user__password")
 
     @admin.display(description="browser")
     def browser(self, session: WebSession) -> str:
-        return brief(session.agent, 70)
+        return brief(session.user_agent, 70)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Return the actions without the built-in deletion, which does the same as `end`."""

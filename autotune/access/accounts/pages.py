@@ -51,7 +51,7 @@ def account(request: HttpRequest) -> HttpResponse:
                 "current": bytes(session.key_digest) == current_digest,
                 "ip": session.address or "",
                 "since": session.created_at,
-                "agent": agents.named(session.agent),
+                "agent": agents.named(session.user_agent),
             }
             for session in sorted(sessions.of(user), key=lambda row: bytes(row.key_digest) != current_digest)
         ],

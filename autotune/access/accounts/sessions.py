@@ -113,7 +113,7 @@ def opened(request: HttpRequest, address: str) -> None:
 def of(user: User) -> QuerySet[WebSession]:
     """Return a person's live sessions, the newest first."""
     mark = user.get_session_auth_hash()
-    alive = WebSession.objects.filter(user=user, password_mark=mark, expires_at__gt=timezone.now())
+    alive = WebSession.objects.filter(user=user, auth_hash=mark, expires_at__gt=timezone.now())
     return alive.defer("data").order_by("-created_at", "-pk")
 
 
@@ -137,8 +137,8 @@ def _shown(members: dict[str, Any]) -> dict[str, Any]:
     user = members.get(SESSION_KEY)
     return {
         "user_id": UUID(user) if user else None,
-        "password_mark": members.get(HASH_SESSION_KEY, ""),
+        "auth_hash": members.get(HASH_SESSION_KEY, ""),
         "address": seen.get("address"),
-        "agent": seen.get("agent", ""),
+        "user_agent": seen.get("agent", ""),
         **({"created_at": datetime.fromisoformat(seen["at"])} if seen else {}),
     }

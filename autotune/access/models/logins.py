@@ -18,17 +18,17 @@ class WebSession(models.Model):
     key_digest     keyed digest of the session's key, which only the cookie contains
     data           the session's members, encrypted under a key that is derived from the session's key
     user           the logged-in person; null before the login, and until the second factor is entered
-    password_mark  Django's hash of the password at the login: another password ends the session
-    address, agent IP address and browser of the login
+    auth_hash      Django's hash of the password at the login: another password ends the session
+    address, user_agent  IP address and browser of the login
     """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     key_digest = models.BinaryField(max_length=32, unique=True)
     data = models.BinaryField()
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
-    password_mark = models.CharField(max_length=64, blank=True)
+    auth_hash = models.CharField(max_length=64, blank=True)
     address = models.GenericIPAddressField(null=True)
-    agent = models.CharField(max_length=200, blank=True)
+    user_agent = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(db_index=True)
 
@@ -36,7 +36,7 @@ class WebSession(models.Model):
         verbose_name = "session"
 
     def __str__(self) -> str:
-        return f"{self.address} ({self.agent})"
+        return f"{self.address} ({self.user_agent})"
 
     @property
     def public_id(self) -> str:

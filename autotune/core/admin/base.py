@@ -137,8 +137,8 @@ class ReencryptionAdmin(ReadOnlyMixin, admin.ModelAdmin):
     ordering = ("column",)
     fieldsets = (
         (None, {"fields": ("column", "state", "number")}),
-        ("Progress", {"fields": ("cursor", ("done", "total"), ("found", "rewritten", "unreadable"))}),
-        ("Times", {"fields": ("settled_at", "due_at", "began_at", "finished_at", "leased_until")}),
+        ("Progress", {"fields": ("cursor", ("done", "total"), ("stale", "rewritten", "unreadable"))}),
+        ("Times", {"fields": ("settled_at", "due_at", "started_at", "finished_at", "leased_until")}),
     )
 
     @admin.display(description="state", ordering="finished_at")
@@ -147,7 +147,7 @@ class ReencryptionAdmin(ReadOnlyMixin, admin.ModelAdmin):
             return badge("failed", "has unreadable rows")
         if row.finished_at:
             return badge("completed", "finished")
-        return badge("running", "under way") if row.began_at else badge("waiting")
+        return badge("running", "under way") if row.started_at else badge("waiting")
 
     @admin.display(description="rows done")
     def progress(self, row: Reencryption) -> str:

@@ -116,8 +116,8 @@ class _Pass:
     def run(self, until: float) -> int:
         """Work until the pass or the time ends, or the lease is lost; return how many values were re-encrypted."""
         before = self._row.rewritten
-        if self._row.began_at is None:
-            self._row.began_at, self._row.total = database_now(), self._rows.count()
+        if self._row.started_at is None:
+            self._row.started_at, self._row.total = database_now(), self._rows.count()
         over = False
         while not over and time.monotonic() < until:
             over = self._window()
@@ -140,7 +140,7 @@ class _Pass:
         stale_values = [(pk, size) for pk, key, size in values_with_keys if key in self._retired]
         for key in {key for _, key, _ in values_with_keys} & self._retired.keys():  # made before rows are locked
             encryption.cipher_of(self._retired[key].scope, self._retired[key].period)
-        row.found += len(stale_values)
+        row.stale += len(stale_values)
         for group in _groups(stale_values):
             self._rewrite(group)
         row.done += len(window_rows)
@@ -174,18 +174,18 @@ class _Pass:
     def _end(self) -> None:
         """After the last row, finish the column or plan another pass."""
         row, now = self._row, database_now()
-        settled = row.began_at is not None and row.began_at >= row.settled_at
-        if row.found == row.unreadable and settled:
+        settled = row.started_at is not None and row.started_at >= row.settled_at
+        if row.stale == row.unreadable and settled:
             row.finished_at = now
             return
         row.number += 1
         row.due_at = max(now, row.settled_at)
-        row.cursor, row.began_at, row.done, row.found, row.unreadable = "", None, 0, 0, 0
+        row.cursor, row.started_at, row.done, row.stale, row.unreadable = "", None, 0, 0, 0
 
     def _keep(self) -> bool:
         """Store the progress and renew the lease. False if another worker has the lease, or the pass began again."""
         row, until = self._row, database_now() + LEASE
-        names = ("number", "cursor", "done", "total", "found", "unreadable", "rewritten", "due_at", "began_at",
+        names = ("number", "cursor", "done", "total", "stale", "unreadable", "rewritten", "due_at", "started_at",
                  "finished_at")  # fmt: skip
         updated_count = Reencryption.objects.filter(pk=row.pk, leased_until=self._lease).update(
             leased_until=until, **{name: getattr(row, name) for name in names}

@@ -61,7 +61,7 @@ def test_data_moved_to_another_session_is_ignored():
     mighty = logged_in(person("boss@example.org", is_staff=True, is_superuser=True))
     mine = logged_in(person())
     theirs, own = WebSession.objects.order_by("created_at")
-    WebSession.objects.filter(pk=own.pk).update(data=theirs.data, user=theirs.user, password_mark=theirs.password_mark)
+    WebSession.objects.filter(pk=own.pk).update(data=theirs.data, user=theirs.user, auth_hash=theirs.auth_hash)
     assert not is_in(mine)
     assert is_in(mighty)
 
@@ -126,7 +126,7 @@ def test_a_new_password_keeps_the_current_session():
     assert not is_in(thief)
     user.refresh_from_db()
     row = WebSession.objects.get(user=user)
-    assert (row.agent, row.address) == ("Mine/1", "127.0.0.1"), "it is still known from where"
+    assert (row.user_agent, row.address) == ("Mine/1", "127.0.0.1"), "it is still known from where"
     assert [session.pk for session in sessions.of(user)] == [row.pk]
 
 

@@ -108,7 +108,7 @@ def test_a_dead_worker_leaves_its_position(completions, small_steps):
     Reencryption.objects.exclude(column="tasks.Completion.prompt").update(finished_at=clock.database_now())
     claim = reencryption._claim(reencryption.columns())
     dying = reencryption._Pass(claim, encrypted(Completion, "prompt"), rotation.retired())
-    dying._row.began_at, dying._row.total = clock.database_now(), 5
+    dying._row.started_at, dying._row.total = clock.database_now(), 5
     assert dying._window() is False
     assert dying._keep()
     row = Reencryption.objects.get(pk=claim.pk)

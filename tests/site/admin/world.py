@@ -139,7 +139,7 @@ def others(n):
     Authenticator.objects.create(user=person, type="totp", data={"secret": f"second-factor-{n}"})
     SocialAccount.objects.create(user=person, provider="oidc-1", uid=f"subject-{n}", extra_data={"token": "x"})
     WebSession.objects.create(user=person, address="127.0.0.1", key_digest=bytes([n]) * 32, data=f"session-data-{n}".encode(),
-                              agent="Firefox/1", expires_at=timezone.now() + timedelta(hours=1))  # fmt: skip
+                              user_agent="Firefox/1", expires_at=timezone.now() + timedelta(hours=1))  # fmt: skip
     AccessAttempt.objects.create(username=f"p{n}@example.org", ip_address="127.0.0.1", failures_since_start=1)
     ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(days=n))
 

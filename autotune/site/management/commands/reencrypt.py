@@ -118,7 +118,7 @@ def _state(row: Reencryption) -> str:
     rewritten = f"{row.rewritten} re-encrypted"
     if row.finished_at:
         return f"done, {rewritten}" + (f", {row.unreadable} cannot be read" if row.unreadable else "")
-    if row.began_at is None:
+    if row.started_at is None:
         return f"pass {row.number} from {clock.wire(row.due_at)}, {rewritten}"
     share = 100 if not row.total else min(100, 100 * row.done // row.total)
     return f"pass {row.number}: {row.done} of {row.total} rows ({share} %), {rewritten}"
