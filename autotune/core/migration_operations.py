@@ -1,4 +1,4 @@
-"""A migration operation that runs only on PostgreSQL; SQLite skips it."""
+"""Migration operations that run only on PostgreSQL; SQLite skips them."""
 
 from typing import Any
 
@@ -15,3 +15,13 @@ class PostgresSQL(RunSQL):
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         if schema_editor.connection.vendor == "postgresql":
             super().database_backwards(app_label, schema_editor, from_state, to_state)
+
+
+class UncompressedColumns(PostgresSQL):
+    """Store ciphertext without an attempt to compress it, which would only cost time."""
+
+    def __init__(self, table: str, *columns: str) -> None:
+        super().__init__(
+            [f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTERNAL" for column in columns],
+            [f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTENDED" for column in columns],
+        )

@@ -2,16 +2,13 @@
 
 from django.db import migrations
 
-from autotune.core.migration_operations import PostgresSQL
-
-COLUMNS = ("prompt", "response", "messages", "metadata")
+from autotune.core.migration_operations import UncompressedColumns
 
 
 class Migration(migrations.Migration):
     dependencies = [("tasks", "0001_initial")]
     operations = [
-        PostgresSQL(
-            [f"ALTER TABLE tasks_completion ALTER COLUMN {column} SET STORAGE EXTERNAL" for column in COLUMNS],
-            [f"ALTER TABLE tasks_completion ALTER COLUMN {column} SET STORAGE EXTENDED" for column in COLUMNS],
-        )
+        UncompressedColumns("tasks_task", "metadata"),
+        UncompressedColumns("tasks_taskversion", "content"),
+        UncompressedColumns("tasks_completion", "prompt", "response", "messages", "metadata", "variables"),
     ]

@@ -1,7 +1,5 @@
 """What each role may do is the contract's table, and a scope is what a queryset leaves."""
 
-import importlib
-
 import pytest
 
 from autotune.access import policy
@@ -321,29 +319,3 @@ def every_subclass(kind):
         if subclass.__module__.startswith(("autotune", "graders", "tasks", "scores", "exports")):
             yield subclass
         yield from every_subclass(subclass)
-
-
-def test_existing_roles_keep_their_permissions_on_the_current_resources():
-    migration = importlib.import_module("autotune.access.migrations.0006_roles")
-    before = [
-        {"resource": "administration", "actions": ["read", "update"], "scope": "organization"},
-        {"resource": "reviews", "actions": ["create", "read"], "scope": "organization"},
-        {"resource": "scores", "actions": ["read"], "scope": "own"},
-        {"resource": "tasks", "actions": ["read", "delete"], "scope": "organization"},
-        {"resource": "model_calls", "actions": ["update"], "scope": "organization"},
-    ]
-    after = migration.carried_over(before)
-    assert builtin.fault(after) is None
-    assert granted(after) == {
-        **{
-            (resource, "read"): "organization"
-            for resource in ("organizations", "members", "roles", "audit", "retention")
-        },
-        **{(resource, "update"): "organization" for resource in ("organizations", "members", "roles", "retention")},
-        **{(resource, action): "organization" for resource in ("reviews", "feedback") for action in ("create", "read")},
-        ("scores", "read"): "own",
-        ("reasoning", "read"): "own",
-        ("tasks", "read"): "organization",
-        ("tasks", "delete"): "organization",
-        ("model_calls", "update"): "organization",
-    }

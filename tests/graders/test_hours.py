@@ -2,11 +2,9 @@
 
 import random
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 
 import pytest
 import time_machine
-from django.apps import apps
 
 from graders.models import GraderHour, GraderStatistic, Tally
 from graders.statistics import folding, latencies, reports, tallies
@@ -134,22 +132,6 @@ def test_hours_are_the_sums_of_their_statistics_whatever_comes_late():
             for version in {row.version_id for row in each_grader.statistics.all()}
             if (rows := list(each_grader.statistics.filter(version_id=version)))
         }
-
-
-@pytest.mark.django_db
-def test_the_migration_makes_hours_of_what_was_folded_before(monkeypatch):
-    graders = [GraderFactory(), GraderFactory()]
-    for grader in graders:
-        busy(grader, count=80, days=40)
-    folding.fold()
-    folding.compact(graders[0].pk, NOW)
-    before = [of_hours(grader) for grader in graders]
-    GraderHour.objects.all().delete()
-    migration = import_module("graders.migrations.0006_hours")
-    monkeypatch.setattr(migration, "AT_ONCE", 7)
-    migration.fill(apps, None)
-    assert [of_hours(grader) for grader in graders] == before
-    assert all(before)
 
 
 def of_hours(grader):

@@ -26,8 +26,8 @@ from autotune.site.local import databases
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".pytest_cache" / "migrated"
 MADE_OF = (  # the migrations, what they write or name, and the packages that bring some of their own
-    "*/migrations/*.py", "autotune/*/migrations/*.py", "autotune/access/roles/builtin.py", "autotune/core/crypto/fields.py",
-    "autotune/core/migration_operations.py", "scores/counters/triggers.py", "requirements.txt",
+    "*/migrations/*.py", "autotune/*/migrations/*.py", "scores/*/migrations/*.py", "autotune/access/roles/builtin.py",
+    "autotune/core/crypto/fields.py", "autotune/core/migration_operations.py", "scores/counters/triggers.py", "requirements.txt",
 )  # fmt: skip
 LONG_S = 24 * 60 * 60
 FILE = "autotune.sqlite3"  # as the settings call it in AUTOTUNE_DATA_DIR

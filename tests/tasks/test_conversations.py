@@ -1,9 +1,6 @@
 """The form of a conversation: the simplest one that holds all of it."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 
 from tasks import filling
 from tasks.conversations import form_of, system_prompt_in_effect, whole_conversation
@@ -102,20 +99,17 @@ def test_live_rewards_store_the_same_digests_as_intake(api_for):
 
 @pytest.fixture
 def older(db):
-    """Completions as an earlier release left them: (plain, chat, under a system prompt)."""
+    """Completions of which one has everything, a chat has no form, and one under a system prompt has no digests."""
     task, briefed = TaskFactory(), TaskFactory(system_prompt="Be brief.")
     rows = [answered(task, "yes", "r", 0.5), answered(task, "yes", "r", 0.5, messages=[USER, USER])]
     rows.append(answered(briefed, "yes", "r", 0.5))
-    Completion.objects.update(form="prompt")  # the value that the migration first sets on all rows
+    Completion.objects.filter(pk=rows[1].pk).update(form=None)
+    Completion.objects.filter(pk=rows[2].pk).update(prompt_digest=None, answer_digest=None)
     return rows
 
 
-def test_the_migration_marks_the_rows_to_fill(older):
+def test_the_job_fills_forms_and_digests_that_are_missing(older):
     expected = {row.pk: (bytes(row.prompt_digest), bytes(row.answer_digest)) for row in older}
-    import_module("tasks.migrations.0010_forms").mark(apps, None)
-    plain, chat, briefed = (Completion.objects.get(pk=row.pk) for row in older)
-    assert (plain.form, chat.form, briefed.form) == ("prompt", None, "prompt")
-    assert (plain.prompt_digest is None, briefed.prompt_digest is None) == (False, True)
     assert filling.work() == 2
     assert list(Completion.objects.order_by("id").values_list("form", flat=True)) == ["prompt", "chat", "prompt"]
     for row in Completion.objects.all():

@@ -1,12 +1,9 @@
 """A task's `metadata` is an object, never null; a prompt template has text."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 
 from tasks.models import Task
-from tests.factories import GraderFactory, TaskFactory, public
+from tests.factories import GraderFactory, public
 
 pytestmark = pytest.mark.django_db
 
@@ -38,13 +35,6 @@ def test_null_empties_it(api, body):
 
 def test_the_column_takes_no_null(db):
     assert not Task._meta.get_field("metadata").null
-
-
-def test_the_migration_leaves_metadata_that_exists(db):
-    task = TaskFactory(metadata={"a": 1})
-    import_module("tasks.migrations.0012_intake").fill(apps, None)
-    task.refresh_from_db()
-    assert task.metadata == {"a": 1}
 
 
 @pytest.mark.parametrize("template", ["", " ", "\n\t", "\u00a0"])

@@ -2,11 +2,9 @@
 
 import hashlib
 import hmac
-from importlib import import_module
 from uuid import UUID
 
 import pytest
-from django.apps import apps
 
 from autotune.core.crypto import encryption
 from autotune.core.errors import Invalid
@@ -93,15 +91,6 @@ def test_the_same_content_has_the_digest_that_the_answer_shows(api, task):
         assert version["digest"] == row.digest == expected
 
 
-def test_the_migration_keys_plain_digests(organization_id):
-    task = TaskFactory(organization_id=organization_id)
-    plain = task.version.digest
-    import_module("tasks.migrations.0012_intake").key_digests(apps, None)
-    version = TaskVersion.objects.get()
-    expected = versions.digest(organization_id, version.content, panels.seats(version), version.aggregation)
-    assert version.digest == expected != plain
-
-
 def test_only_a_deck_may_have_no_graders(organization_id):
     deck, plain = (TaskFactory(organization_id=organization_id, kind=kind) for kind in ("deck", "task"))
     with pytest.raises(Invalid) as refusal:
@@ -135,18 +124,6 @@ def test_the_author_of_a_version_is_whoever_created_it_first(api, task, api_for)
     people = [client.user.pk for client in (api, other, api)]
     assert list(authors) == people
     assert "createdBy" not in listed(api, task)[0]
-
-
-@pytest.mark.django_db
-def test_the_migration_sets_the_author_of_the_first_version_of_each_task():
-    tasks = [TaskFactory(), TaskFactory()]
-    for task in tasks:
-        TaskVersion.objects.create(task=task, organization=task.organization, digest="0" * 64, content=CONTENT)
-    TaskVersion.objects.update(created_by=None)
-    import_module("tasks.migrations.0009_version_maker").fill(apps, None)
-    for task in tasks:
-        first, later = task.versions.order_by("created_at")
-        assert (first.created_by, later.created_by) == (task.created_by, None)
 
 
 def test_equal_tasks_have_equal_digests_and_versions_of_their_own(api, task):

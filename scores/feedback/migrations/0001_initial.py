@@ -1,24 +1,25 @@
+"""The table of feedback."""
+
 import django.db.models.deletion
 import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
 import autotune.core.crypto.fields
-from autotune.core.migration_operations import PostgresSQL
 import autotune.core.ids
-
-SOURCE_KINDS = ["human", "owner", "model", "import"]
 
 
 class Migration(migrations.Migration):
     initial = True
+
     dependencies = [
-        ("access", "0010_second_factors"),
-        ("graders", "0006_hours"),
-        ("scores", "0012_counters"),
-        ("tasks", "0010_forms"),
+        ("access", "0001_initial"),
+        ("graders", "0001_initial"),
+        ("scores", "0001_initial"),
+        ("tasks", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
+
     operations = [
         migrations.CreateModel(
             name="Feedback",
@@ -27,24 +28,15 @@ class Migration(migrations.Migration):
                     "id",
                     models.UUIDField(default=autotune.core.ids.new, editable=False, primary_key=True, serialize=False),
                 ),
-                ("value", models.FloatField(blank=True, null=True)),
-                ("raw_value", models.FloatField(blank=True, null=True)),
-                ("explanation", autotune.core.crypto.fields.EncryptedTextField(null=True)),
                 (
-                    "source_kind",
-                    models.CharField(
-                        choices=[("human", "Human"), ("owner", "Owner"), ("model", "Model"), ("import", "Import")],
-                        default="human",
-                        max_length=6,
+                    "organization",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="access.organization",
                     ),
                 ),
-                ("label_policy", models.CharField(blank=True, default="", max_length=200)),
-                ("blind", models.BooleanField(default=False)),
-                ("anchored", models.BooleanField(default=False)),
-                ("adjudicated", models.BooleanField(default=False)),
-                ("replaced_at", models.DateTimeField(blank=True, null=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (
                     "completion",
                     models.ForeignKey(
@@ -73,15 +65,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "organization",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="access.organization",
-                    ),
-                ),
-                (
                     "rater",
                     models.ForeignKey(
                         db_index=False,
@@ -100,6 +83,24 @@ class Migration(migrations.Migration):
                         to="scores.review",
                     ),
                 ),
+                ("value", models.FloatField(blank=True, null=True)),
+                ("raw_value", models.FloatField(blank=True, null=True)),
+                ("explanation", autotune.core.crypto.fields.EncryptedTextField(null=True)),
+                (
+                    "source_kind",
+                    models.CharField(
+                        choices=[("human", "Human"), ("owner", "Owner"), ("model", "Model"), ("import", "Import")],
+                        default="human",
+                        max_length=6,
+                    ),
+                ),
+                ("label_policy", models.CharField(blank=True, default="", max_length=200)),
+                ("blind", models.BooleanField(default=False)),
+                ("anchored", models.BooleanField(default=False)),
+                ("adjudicated", models.BooleanField(default=False)),
+                ("replaced_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
             ],
             options={
                 "verbose_name_plural": "feedback",
@@ -110,23 +111,28 @@ class Migration(migrations.Migration):
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(replaced_at=None),
-                        fields=["completion", "grader", "rater"],
+                        condition=models.Q(("replaced_at", None)),
+                        fields=("completion", "grader", "rater"),
                         name="feedback_current",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(value=None, raw_value=None)
-                        | models.Q(value__isnull=False, value__gte=0, value__lte=1, raw_value__isnull=False),
+                        condition=models.Q(
+                            models.Q(("raw_value", None), ("value", None)),
+                            models.Q(
+                                ("raw_value__isnull", False),
+                                ("value__gte", 0),
+                                ("value__isnull", False),
+                                ("value__lte", 1),
+                            ),
+                            _connector="OR",
+                        ),
                         name="feedback_value",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(source_kind__in=SOURCE_KINDS), name="feedback_source_kind"
+                        condition=models.Q(("source_kind__in", ["human", "owner", "model", "import"])),
+                        name="feedback_source_kind",
                     ),
                 ],
             },
-        ),
-        PostgresSQL(  # ciphertext does not compress
-            ["ALTER TABLE feedback_feedback ALTER COLUMN explanation SET STORAGE EXTERNAL"],
-            ["ALTER TABLE feedback_feedback ALTER COLUMN explanation SET STORAGE EXTENDED"],
         ),
     ]

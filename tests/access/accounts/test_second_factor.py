@@ -1,20 +1,14 @@
 """The second factor: set up, required at every login, stored encrypted, removed."""
 
-import base64
-import hashlib
 import re
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
 from allauth.mfa.models import Authenticator
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from django.apps import apps
 from django.test import override_settings
 
 from autotune.access.models import SecondFactorSecret
-from autotune.access.models.audit import INSTALLATION
-from autotune.core.crypto import encryption, reencryption
+from autotune.core.crypto import reencryption
 from autotune.core.models import DataKey
 from tests.access.accounts.people import browser, code_of, confirm, is_in, log_in, logged_in, person, set_up
 from tests.factories import ApiKeyFactory
@@ -91,28 +85,6 @@ def test_reencryption_includes_its_secrets():
     log_in(client, user)
     assert client.post("/account/code", {"code": code_of(secret)}).status_code == 302
     assert is_in(client)
-
-
-def test_secrets_of_an_earlier_release_are_moved():
-    user = person()
-    secret = set_up(logged_in(user))
-    row = Authenticator.objects.get(user=user, type="totp")
-    row.data = {"secret": sealed_as_before(user.pk, secret)}
-    row.save()
-    SecondFactorSecret.objects.all().delete()
-    import_module("autotune.access.migrations.0010_second_factors").move(apps, None)
-    row.refresh_from_db()
-    assert row.data["secret"] == f"secret.{SecondFactorSecret.objects.get(user=user).pk}"
-    client = browser()
-    log_in(client, user)
-    assert client.post("/account/code", {"code": code_of(secret)}).status_code == 302
-
-
-def sealed_as_before(owner, text):
-    """A secret as django-allauth's row held it itself."""
-    key = hashlib.sha256(b"second-factor" + encryption.digest_key(INSTALLATION)).digest()
-    bound_to = encryption.place("mfa_authenticator", "data") + owner.bytes
-    return "v1." + base64.b64encode(b"n" * 12 + AESGCM(key).encrypt(b"n" * 12, text.encode(), bound_to)).decode()
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)

@@ -5,7 +5,7 @@ from importlib import import_module
 from django.db import connection
 
 TABLES = ("access_auditevent", "access_auditchain")
-triggers = import_module("autotune.access.migrations.0005_audit_triggers")
+triggers = import_module("autotune.access.migrations.0002_triggers_and_roles")
 
 
 def off():
