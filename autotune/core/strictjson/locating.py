@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from json import JSONDecodeError, JSONDecoder
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from autotune.core.strictjson.checks import unstorable_text
 from autotune.core.strictjson.places import pointer_of, walk
 from autotune.core.strictjson.refusals import JSONRefused, ScanFault
-from autotune.core.strictjson.scanning import NumberRules, refuse_constant
+
+if TYPE_CHECKING:
+    from autotune.core.strictjson.scanning import NumberRules
 
 
 class _Mark:
@@ -19,7 +21,7 @@ class _Mark:
         self.key = key
 
 
-def located(text: str, fault: ScanFault, numbers: NumberRules) -> JSONRefused:
+def located(text: str, fault: ScanFault, numbers: "NumberRules") -> JSONRefused:
     """Parse again with hooks that leave marks in place of faults, and name the first mark."""
     try:
         value = marked(text, numbers)
@@ -30,7 +32,7 @@ def located(text: str, fault: ScanFault, numbers: NumberRules) -> JSONRefused:
     return next(_marks(value, ""), None) or JSONRefused(fault.code, fault.message)
 
 
-def marked(text: str, numbers: NumberRules) -> Any:
+def marked(text: str, numbers: "NumberRules") -> Any:
     """Return the value with a mark in the place of each fault that the scanner can step over."""
 
     def lenient(parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -52,7 +54,7 @@ def marked(text: str, numbers: NumberRules) -> Any:
 
     return JSONDecoder(
         object_pairs_hook=pairs_hook,
-        parse_constant=lenient(refuse_constant),
+        parse_constant=lenient(numbers.parse_constant),
         parse_float=lenient(numbers.parse_float),
         parse_int=lenient(numbers.parse_int),
     ).decode(text)
