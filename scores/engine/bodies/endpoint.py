@@ -119,10 +119,10 @@ class EndpointBody:
     def note(self, end: CallEnd, first: Result) -> bool:
         """See Body. It notes that the grader knows a secret, rejects Autotune, or is gone."""
         assert isinstance(end, SignedCallEnd)
-        verified, current = end.key_id_verified, self._target.current.key_id
-        must_refresh = verified == current and verified != self._target.signing[0].key_id
+        verified, target = end.key_id_verified, self._target
+        must_refresh = verified != target.signing[0].key_id and verified == target.current.key_id
         if must_refresh:
-            credentials.note_verified(self._target, verified)
+            credentials.note_verified(target, verified)
         if isinstance(first, Failure) and first.gone:
             status.note_gone(self._grader_id)
         elif isinstance(first, Failure) and first.code == "auth_failed":
