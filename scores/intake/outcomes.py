@@ -32,11 +32,6 @@ class StoredItem:
     run_ids: list[UUID]
     fresh: FreshCompletion | None = None
 
-    @property
-    def existing(self) -> bool:
-        """Whether an earlier request stored it."""
-        return self.fresh is None
-
 
 @dataclass(slots=True)
 class RefusedItem:

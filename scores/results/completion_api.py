@@ -50,14 +50,15 @@ class CompletionsView(ApiView):
         the first object with `existing: true` and 200; with other content it is 409."""
         result = submission.submit(self.principal, {0: body}, single=True)
         (completion,) = result.stored
+        existing = completion.fresh is None
         if completion.fresh is None:
             out = completions.shape_of(completion.completion_id)
         else:
             out = fresh_out(completion.completion_id, completion.fresh, completion.run_ids)
         runs = run_ids(completion.run_ids)
         first_run, status = (runs[0], "scoring") if runs else (None, "ungraded")
-        submitted = CompletionSubmitted(out, result.estimate_ms, first_run, runs, status, completion.existing)
-        return OperationResponse(submitted, 200 if completion.existing else 202)
+        submitted = CompletionSubmitted(out, result.estimate_ms, first_run, runs, status, existing)
+        return OperationResponse(submitted, 200 if existing else 202)
 
 
 class CompletionBatchView(ApiView):
@@ -124,7 +125,7 @@ class CompletionScoreView(ApiView):
 
 def _taken_out(completion: StoredItem, *, index: int | None = None) -> BatchItemOut:
     public_id = ids.encode("comp", completion.completion_id)
-    return BatchItemOut(public_id, completion.external_id, run_ids(completion.run_ids), completion.existing, index)
+    return BatchItemOut(public_id, completion.external_id, run_ids(completion.run_ids), completion.fresh is None, index)
 
 
 def _refused_out(refusal: RefusedItem) -> BatchItemErrorOut:
