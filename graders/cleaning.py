@@ -33,12 +33,15 @@ def clean(now: datetime) -> int:
 
 def _prune(model: type[GraderCheck | GraderStatusChange], grader_id: UUID, *, older_than: datetime, beyond: int) -> int:
     """Delete a grader's rows from before `older_than` in short statements, except its newest `beyond`."""
-    rows = model.objects.filter(grader_id=grader_id)
-    newest_doomed = model.objects.newest_of(grader_id).values_list("pk", flat=True)[beyond : beyond + 1].first()
-    if newest_doomed is None:
+    newest = model.objects.newest_of(grader_id)
+    last_kept = newest.values_list("pk", flat=True)[beyond - 1 : beyond].first()
+    if last_kept is None:
         return 0
     deleted = 0
-    doomed = rows.filter(pk__lte=newest_doomed, at__lt=older_than).order_by("id").values_list("pk", flat=True)
-    while some := list(doomed[:AT_ONCE]):
-        deleted += model.objects.filter(pk__in=some).delete()[0]
+    oldest = newest.reverse().filter(pk__lt=last_kept).values_list("pk", "at")
+    while some := list(oldest[:AT_ONCE]):
+        doomed = [pk for pk, at in some if at < older_than]
+        deleted += model.objects.filter(pk__in=doomed).delete()[0]
+        if len(doomed) < len(some):  # younger rows follow: ids and times have the same order
+            break
     return deleted

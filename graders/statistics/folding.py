@@ -20,6 +20,7 @@ DAY: Final = timedelta(days=1)
 FINE_FOR: Final = timedelta(days=32)  # longer than the longest window that is reported by five minutes
 GROUP: Final = 1_000  # tallies folded in one transaction
 MAX_GROUPS: Final = 20  # and transactions in one run
+COMPACTED: Final = 10_000  # rows of a grader that one clean-up compacts; the next one goes on
 _LOCK: Final = 0x67726164666F6C64  # 'gradfold'
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 Key = tuple[UUID, UUID, datetime]  # grader, version, start
@@ -50,7 +51,8 @@ def compact(grader_id: UUID, now: datetime) -> int:
 def _compact(table: Table, grader_id: UUID, now: datetime) -> int:
     fine = table.objects.filter(grader_id=grader_id, start__lt=floor_to(DAY, now - FINE_FOR))
     fine = fine.exclude(start__time=time())  # a row at midnight may be fine too, and may stay unmerged
-    days = {floor_to(DAY, start) for start in fine.values_list("start", flat=True)}
+    oldest = fine.order_by("start").values_list("start", flat=True)[:COMPACTED]
+    days = {floor_to(DAY, start) for start in oldest}
     return sum(_compact_day(table, grader_id, day) for day in sorted(days))
 
 
