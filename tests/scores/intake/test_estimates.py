@@ -4,6 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.utils import timezone
 
 from graders.models import Grader, Tally
@@ -131,6 +132,18 @@ def test_a_submission_between_two_measurements_makes_no_query(api, django_assert
         again = [estimates.milliseconds(grader, {1: 100}, api.organization.pk) for _ in range(3)]
     assert again == sorted(again)
     assert again[-1] > again[0]
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's planner")
+def test_counting_a_queue_leaves_the_planner_as_it_was():
+    grader = GraderFactory()
+    queue(TaskFactory(graders=[grader]), 3)
+    with transaction.atomic():
+        assert estimates.milliseconds(grader, {1: 1}, grader.organization_id) > 0
+        with connection.cursor() as cursor:
+            cursor.execute("show enable_seqscan")
+            assert cursor.fetchone() == ("on",)
 
 
 def test_the_measured_queue_shrinks_at_the_measured_rate(api, monkeypatch):
