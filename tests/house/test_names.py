@@ -123,7 +123,7 @@ def test_a_nested_class_needs_a_name_of_its_own(repeated, second):
     assert len(repeated("class Row: pass", second)) == 2
 
 
-@pytest.mark.parametrize("text", ["class Task:\n    class Meta: pass", "class Command: pass", "class _Plot: pass"])
+@pytest.mark.parametrize("text", ["class _Task:\n    class Meta: pass", "class Command: pass", "class _Plot: pass"])
 def test_names_that_django_requires_and_private_classes_may_repeat(repeated, text):
     assert repeated(text, text) == []
 
