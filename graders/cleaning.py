@@ -40,7 +40,7 @@ def _prune(model: type[GraderCheck | GraderStatusChange], grader_id: UUID, *, ol
     deleted = 0
     oldest = newest.reverse().filter(pk__lt=last_kept).values_list("pk", "at")
     while some := list(oldest[:AT_ONCE]):
-        doomed = [pk for pk, at in some if at < older_than]
+        doomed = [pk for pk, created_at in some if created_at < older_than]
         deleted += model.objects.filter(pk__in=doomed).delete()[0]
         if len(doomed) < len(some):  # younger rows follow: ids and times have the same order
             break

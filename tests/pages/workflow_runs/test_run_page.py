@@ -38,7 +38,7 @@ def test_the_timeline_shows_attempts_outcomes_and_latencies(world):
     assert "Call to the grader" in text
     assert "Timeout after 4.0 s" in text
     assert "Rate limit" in text
-    assert "its grader is held (rate limit)" in text
+    assert "its grader is paused (rate limit)" in text
     assert "as attempt 2" in text
     assert 'data-live="5"' in text
 

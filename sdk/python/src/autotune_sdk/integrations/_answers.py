@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from ._conversations import TEXT_PARTS, Unmapped, mapped
+from ._conversations import TEXT_PARTS, UnmappedConversation, mapped
 
 AFTER: Final = "afterResponse"
 SAME_ON_ALL: Final = ("name", "tool_call_id", "tool_calls")  # on every message of exports with tools
@@ -45,14 +45,14 @@ def item(prompt: Any, completion: Any, metadata: Mapping[str, Any] | None = None
     """
     try:
         return _item(prompt, completion, dict(metadata or {}))
-    except Unmapped as exc:
+    except UnmappedConversation as exc:
         return Refusal(exc.code, exc.reason)
 
 
 def chat(messages: Iterable[Any]) -> list[dict[str, Any]]:
     """Convert mappings or pydantic models into chat messages of the API, with text in one piece.
 
-    raises  Unmapped
+    raises  UnmappedConversation
     """
     return [
         _with_joined_text(message)
@@ -92,17 +92,19 @@ def is_chat(value: Any) -> bool:
 
 
 def _item(prompt: Any, completion: Any, metadata: dict[str, Any]) -> dict[str, Any] | Refusal:
-    """Build the item, or raise Unmapped."""
+    """Build the item, or raise UnmappedConversation."""
     before = chat(prompt) if is_chat(prompt) else None
     if before is None and not isinstance(prompt, str):
-        raise Unmapped("unreadable_prompt", f"The prompt is {type(prompt).__name__}, neither text nor messages.")
+        raise UnmappedConversation(
+            "unreadable_prompt", f"The prompt is {type(prompt).__name__}, neither text nor messages."
+        )
     new = chat(completion) if is_chat(completion) else []
     response: Any = completion if isinstance(completion, str) else None
     if new:
         first, response, after = _split(new)
         if after:
             if AFTER in metadata:
-                raise Unmapped("reserved_name", f"The column name {AFTER} is reserved: rename the column.")
+                raise UnmappedConversation("reserved_name", f"The column name {AFTER} is reserved: rename the column.")
             metadata[AFTER] = after
         if first:
             before = ([{"role": "user", "content": prompt}] if before is None else before) + first
@@ -156,13 +158,15 @@ def _plain_message(message: Any, at: int) -> dict[str, Any]:
     if hasattr(message, "model_dump"):
         message = message.model_dump(mode="json", exclude_none=True)
     if not isinstance(message, Mapping):
-        raise Unmapped("unreadable_prompt", f"Message {at} is {type(message).__name__}, not a message.")
+        raise UnmappedConversation("unreadable_prompt", f"Message {at} is {type(message).__name__}, not a message.")
     plain = {name: value for name, value in _plain(message).items() if not _is_filling(name, value)}
     if isinstance(calls := plain.get("tool_calls"), str):
         try:
             plain["tool_calls"] = json.loads(calls)
         except (ValueError, RecursionError):
-            raise Unmapped("unreadable_tool_call", f"Message {at} has tool_calls that are not JSON.") from None
+            raise UnmappedConversation(
+                "unreadable_tool_call", f"Message {at} has tool_calls that are not JSON."
+            ) from None
     return plain
 
 

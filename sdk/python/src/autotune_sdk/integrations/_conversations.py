@@ -27,7 +27,7 @@ SPEAKERS: Final[Mapping[str, str]] = {
 TEXT_PARTS: Final = ("text", "input_text", "output_text")  # not a set: a type from outside may be unhashable
 
 
-class Unmapped(Exception):
+class UnmappedConversation(Exception):
     """A conversation that messages of the API cannot carry.
 
     code    unknown_role, unreadable_tool_call, unreadable_prompt or reserved_name
@@ -46,7 +46,7 @@ def mapped(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Takes OpenAI's form (and its older `function_call`), ShareGPT's `from` and `value`, and the roles of ms-swift, veRL,
     LLaMA-Factory and others. Messages that only call tools and follow each other are one message with several calls.
 
-    raises  Unmapped
+    raises  UnmappedConversation
     """
     ours: list[dict[str, Any]] = []
     was_call = False
@@ -63,10 +63,10 @@ def mapped(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str, Any]:
     """Build a function call as OpenAI writes it; arguments other than text become JSON.
 
-    raises  Unmapped for a call without a name
+    raises  UnmappedConversation for a call without a name
     """
     if not isinstance(name, str) or not name:
-        raise Unmapped("unreadable_tool_call", f"{place} calls a tool without a name.")
+        raise UnmappedConversation("unreadable_tool_call", f"{place} calls a tool without a name.")
     text = arguments if isinstance(arguments, str) else compact({} if arguments is None else arguments, place)
     return {**members, "type": "function", "function": {"name": name, "arguments": text}}
 
@@ -74,12 +74,12 @@ def tool_call(name: Any, arguments: Any, place: str, **members: Any) -> dict[str
 def compact(value: Any, place: str) -> str:
     """Encode a value as JSON without spaces, with members in their order.
 
-    raises  Unmapped for a value that JSON cannot represent
+    raises  UnmappedConversation for a value that JSON cannot represent
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
-        raise Unmapped("unreadable_tool_call", f"{place} holds a value that JSON cannot carry.") from None
+        raise UnmappedConversation("unreadable_tool_call", f"{place} holds a value that JSON cannot carry.") from None
 
 
 def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bool]:
@@ -89,14 +89,14 @@ def _message(message: Mapping[str, Any], place: str) -> tuple[dict[str, Any], bo
         message = {"role": message["from"], "content": message.get("value"), **rest}
     role = message.get("role")
     if not isinstance(role, str):
-        raise Unmapped("unknown_role", f"{place} has no role.")
+        raise UnmappedConversation("unknown_role", f"{place} has no role.")
     name = role.strip().lower().replace("-", "_").replace(" ", "_")
     if name in TOOL_CALLS:
         return _call_message({**message, "content": message.get("content")}, place), True
     if name in TOOL_RESULTS:
         return _result(message, place), False
     if name not in SPEAKERS:
-        raise Unmapped("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
+        raise UnmappedConversation("unknown_role", f"{place} has the role {role[:60]!r}, which is not known.")
     converted = {**message, "role": SPEAKERS[name]}
     if "function_call" in converted and not converted.get("tool_calls"):
         call = converted.pop("function_call")
@@ -113,7 +113,7 @@ def _tool_calls(message: Mapping[str, Any], place: str) -> Sequence[Any]:
     if calls is None:
         return ()
     if not isinstance(calls, list | tuple) or not all(isinstance(call, Mapping) for call in calls):
-        raise Unmapped("unreadable_tool_call", f"{place} has tool_calls that are not a list of objects.")
+        raise UnmappedConversation("unreadable_tool_call", f"{place} has tool_calls that are not a list of objects.")
     return calls
 
 
@@ -134,20 +134,22 @@ def _call_message(message: Mapping[str, Any], place: str) -> dict[str, Any]:
         try:
             calls = json.loads(calls)
         except (ValueError, RecursionError):
-            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a text that is not JSON.") from None
+            raise UnmappedConversation(
+                "unreadable_tool_call", f"{place} calls a tool in a text that is not JSON."
+            ) from None
     rest = {name: value for name, value in message.items() if name not in ("role", "content")}
     return {"role": "assistant", "content": None, **rest, "tool_calls": list(_calls(calls, place))}
 
 
 def _calls(calls: Any, place: str) -> Iterable[dict[str, Any]]:
-    """Convert one call or a list of calls; raises Unmapped for anything else."""
+    """Convert one call or a list of calls; raises UnmappedConversation for anything else."""
     listed = calls if isinstance(calls, list) else [calls]
     if not listed:
-        raise Unmapped("unreadable_tool_call", f"{place} calls no tool.")
+        raise UnmappedConversation("unreadable_tool_call", f"{place} calls no tool.")
     for call in listed:
         function = call.get("function", call) if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping):
-            raise Unmapped("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
+            raise UnmappedConversation("unreadable_tool_call", f"{place} calls a tool in a form that is not known.")
         members = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
         arguments = next((function[word] for word in ARGUMENTS if function.get(word) is not None), None)
         yield tool_call(function.get("name"), arguments, place, **members)
