@@ -9,7 +9,7 @@ import { forgetOld, keptBy } from "./store.js";
 
 const RENEW_MS = 4 * 60_000; // a claim lasts 15 minutes
 const IDLE_MS = 10 * 60_000; // the claim of a longer idle reviewer expires
-const RENEW_MS = 15_000;
+const CHECK_MS = 15_000; // between two checks whether a claim must be renewed
 const AGAIN_MS = 4_000;
 const MOST_SKIPPED = 1_000;
 
@@ -99,7 +99,7 @@ class Desk {
     window.addEventListener("pageshow", (event) => {
       if (event.persisted) location.reload();
     });
-    setInterval(() => this.renew(), RENEW_MS);
+    setInterval(() => this.renew(), CHECK_MS);
   }
 
   // --- the reviewer's actions ----------------------------------------------------------------------------------------
