@@ -163,14 +163,26 @@ def store(
     if waiting:
         bulk.insert(WorkflowRun, COPY_COLUMNS, waiting)
     for (draft, completion_id), rows in pairs:
-        version_id = panels[draft.task_id].task.version_id
-        assert version_id is not None  # a task without a version has no panel
-        fresh_completion = FreshCompletion(draft, version_id, source, now)
-        run_ids = [row[0] for row in rows]
-        stored.append(StoredItem(draft.index, completion_id, draft.external_id, run_ids, fresh_completion))
+        stored.append(
+            _stored_item(draft, completion_id, panels[draft.task_id].task, [row[0] for row in rows], source, now)
+        )
     due = {draft.task_id for draft in fresh if draft.not_before is None and draft.copy_of is None}
     wakeups.on_commit({grader.pk for key in due for grader, _ in panels[key].graders})
     return stored, clashes
+
+
+def _stored_item(
+    draft: CompletionDraft,
+    completion_id: UUID,
+    task: Task,
+    run_ids: list[UUID],
+    source: CompletionSource,
+    now: datetime,
+) -> StoredItem:
+    """Return what the response says of a new completion; its fields need no read of the row just stored."""
+    assert task.version_id is not None  # a task without a version has no panel
+    fresh = FreshCompletion(draft, task.version_id, source, now)
+    return StoredItem(draft.index, completion_id, draft.external_id, run_ids, fresh)
 
 
 def _completion_rows(
