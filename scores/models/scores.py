@@ -155,6 +155,11 @@ class Reward(models.Model):
         indexes = [
             models.Index(fields=["organization", "completion"], condition=READER_ROWS, name="scores_reward_by_org"),
             models.Index(fields=["task", "completion"], condition=READER_ROWS, name="scores_reward_by_task"),
+            models.Index(
+                fields=["task", "value", "completion"],
+                condition=models.Q(value__isnull=False),
+                name="scores_reward_by_value",
+            ),
         ]
 
     def __str__(self) -> str:

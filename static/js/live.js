@@ -1,5 +1,5 @@
 // [data-live="10"]: refreshes the part with htmx every so many seconds (hx-trigger="refresh"), except while the page is
-// hidden, or somebody types, selects text or fills in a form in the part. Opened details stay open.
+// hidden, or somebody types, ticks rows, selects text or fills in a form in the part. Opened details stay open.
 export function attach(root) {
   keepUnfolded(window.Idiomorph);
   setInterval(() => {
@@ -18,7 +18,7 @@ function isBusy(part) {
   const at = document.activeElement;
   const edits = at && part.contains(at) && at.matches("input, textarea, select");
   const selected = !document.getSelection()?.isCollapsed && part.contains(document.getSelection().anchorNode);
-  return edits || selected || Boolean(part.querySelector("details[open] form"));
+  return edits || selected || Boolean(part.querySelector("details[open] form, tbody input:checked"));
 }
 
 // The server does not know which <details> are open here, so morphing must not change `open`.

@@ -1,11 +1,12 @@
+import { isTyping } from "./typing.js";
+
 // The key `/` moves the cursor to the search; arrows select a result; Escape clears the search.
 export function attach(root) {
   const input = root.querySelector("[data-shortcut]");
   if (!input) return;
   const found = input.form.querySelector("[data-found]");
   root.addEventListener("keydown", (event) => {
-    const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
-    if (event.key === input.dataset.shortcut && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    if (event.key === input.dataset.shortcut && !isTyping(event)) {
       event.preventDefault();
       input.focus();
       input.select();

@@ -16,6 +16,7 @@ from autotune.core.errors import Invalid
 Q = TypeVar("Q", bound=QueryStruct)
 PAGE_SIZE = 25
 AT_MOST = 100  # rows of a page, whose texts are all decrypted
+PAGE_SIZES: Final = (PAGE_SIZE, 50, AT_MOST)
 SPANS: Final = {"Today": 1, "7 days": 7, "30 days": 30}  # days in UTC, the present one among them
 
 
@@ -67,6 +68,8 @@ def read(request: HttpRequest, shape: type[Q], *, limit: int = PAGE_SIZE, **fixe
                 raise
             faults[name] = error.detail
             del parameters[name]
+            if name == "limit":
+                parameters[name] = str(limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class Pager:
     """The foot of a list: which rows are shown, and the offsets of the previous and next page (None at an end).
 
     beyond  whether there are more than `total`
+    limit   the most rows of a page
     """
 
     first: int
@@ -82,6 +86,12 @@ class Pager:
     before: int | None
     behind: int | None
     beyond: bool = False
+    limit: int = PAGE_SIZE
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The page sizes to choose from; none if the smallest holds every row."""
+        return PAGE_SIZES if self.before is not None or self.behind is not None or self.last > PAGE_SIZE else ()
 
 
 def pager(pagination: Pagination, shown: int) -> Pager:
@@ -94,6 +104,7 @@ def pager(pagination: Pagination, shown: int) -> Pager:
         before=max(0, offset - limit) if offset else None,
         behind=offset + shown if pagination.next_cursor else None,
         beyond=pagination.total_is_lower_bound,
+        limit=limit,
     )
 
 

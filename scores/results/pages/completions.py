@@ -8,25 +8,39 @@ from django.shortcuts import render
 from msgspec import structs
 
 from autotune.access import policy
+from autotune.access.frame.bulk import BulkAct
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import AutotuneError
-from autotune.core.pages import listing
+from autotune.core.pages import listing, tables
 from autotune.core.pages.listing import ListRequest, Pager
-from scores.intake.requests import CompletionQuery
-from scores.results import completion_filters
+from autotune.core.pages.tables import ListColumn
+from scores.results import completion_filters, reward_order
 from scores.results.completion_filters import CompletionState
-from scores.results.completions import ORDER
 from scores.results.names import NamedObject, ObjectNames
+from scores.results.reward_order import ORDER, RewardedCompletionQuery
 from tasks import sharing
 from tasks.models import Completion, Task
 from tasks.querysets import CompletionQuerySet
 from tasks.states import CompletionSource
 
-FILTERS: Final = ("taskId", "modelId", "status", "source", "externalId", "startDate", "endDate")
+FILTERS: Final = (
+    "taskId", "modelId", "status", "source", "externalId", "minReward", "maxReward", "startDate", "endDate", "sort",
+    "limit",
+)  # fmt: skip
+COLUMNS: Final = (
+    ListColumn("completion", "Completion", fixed=True),
+    ListColumn("status", "Status"),
+    ListColumn("reward", "Reward", sort="reward", number=True),
+    ListColumn("model", "Model"),
+    ListColumn("task", "Task"),
+    ListColumn("when", "When", sort="createdAt", descending=True),
+)
+COMPARE: Final = BulkAct("Compare two", "completions_compare_selected")
+RESCORE: Final = BulkAct("Score again", "completions_rescore")
 STATUSES: Final = ("pending", "processing", "completed", "failed", "ungraded")
 CHOICES: Final = 200  # tasks that the form offers
 BEGINNING: Final = 160  # characters of a text in a row
@@ -43,27 +57,37 @@ class CompletionListRow:
     texts: tuple[str, str] | None
     shared: bool
 
+    @property
+    def public_id(self) -> str:
+        return self.completion.public_id
+
 
 @page(*READS)
 def completions(request: PageRequest) -> HttpResponse:
     """List the completions that the principal may read, including those that are only shared with its graders."""
     principal = request.principal
-    list_request = listing.read(request, CompletionQuery)
+    list_request = listing.read(request, RewardedCompletionQuery)
     matches, query, faults = _chosen(list_request, principal)
-    rows, pages = _page(matches, query, faults, principal)
+    rows, pages, sort = _page(matches, query, faults, principal)
     typed_filters: dict[str, str] = {
         name: list_request.form_values[name] for name in FILTERS if name in list_request.form_values
     }
+    checked = replace(list_request, form_values=typed_filters, faults=faults)
+    sortable = frozenset(ORDER.fields if query.task_id else {"createdAt"})
+    may_submit = policy.reach(principal, "completions", "create") is not None
     context = {
         "title": "Completions",
-        "asked": replace(list_request, form_values=typed_filters, faults=faults),
+        "acts": (COMPARE, RESCORE) if may_submit else (COMPARE,),
+        "table": tables.layout(COLUMNS, checked, request.GET.getlist("columns"), sort=sort, sortable=sortable),
+        "asked": checked,
+        "by_reward": reward_order.is_by_reward(query),
         "rows": list_rows(rows, principal),
         "pager": _foot(listing.pager(pages, len(rows)), matches, query),
         "spans": listing.spans(typed_filters),
         "tasks": _tasks(principal, typed_filters.get("taskId")),
         "statuses": STATUSES,
         "sources": CompletionSource.values,
-        "may_submit": policy.reach(principal, "completions", "create") is not None,
+        "may_submit": may_submit,
         "owns": policy.reach(principal, "completions", "read") is not None,
     }
     return render(request, "scores/results/completions.html", context)
@@ -83,14 +107,15 @@ def list_rows(completions: list[Completion], principal: Principal) -> list[Compl
 
 
 def _chosen(
-    list_request: ListRequest[CompletionQuery], principal: Principal
-) -> tuple[CompletionQuerySet, CompletionQuery, dict[str, str]]:
+    list_request: ListRequest[RewardedCompletionQuery], principal: Principal
+) -> tuple[CompletionQuerySet, RewardedCompletionQuery, dict[str, str]]:
     """The completions that an address selects. A filter that names nothing is reported in the faults and left out."""
     query, faults = list_request.query, dict(list_request.faults)
     wire = dict(zip(query.__struct_encode_fields__, query.__struct_fields__, strict=True))
     while True:
         try:
-            return completion_filters.chosen(principal, query), query, faults
+            matches = completion_filters.chosen(principal, query)
+            return reward_order.narrow(matches, query, principal), query, faults
         except AutotuneError as exc:
             name = exc.errors[0].pointer.lstrip("?") if exc.errors else ""
             if name not in wire or getattr(query, wire[name]) is None:
@@ -100,19 +125,19 @@ def _chosen(
 
 
 def _page(
-    matches: CompletionQuerySet, query: CompletionQuery, faults: dict[str, str], principal: Principal
-) -> tuple[list[Any], Pagination]:
-    """One page without texts."""
+    matches: CompletionQuerySet, query: RewardedCompletionQuery, faults: dict[str, str], principal: Principal
+) -> tuple[list[Any], Pagination, str]:
+    """One page without texts, and its order."""
     owner, textless = principal.organization.pk, completion_filters.textless(matches)
     try:
-        return pagination.page(textless, query, ORDER, owner=owner, counted=False)
+        return *pagination.page(textless, query, ORDER, owner=owner, counted=False), query.sort or ORDER.default
     except AutotuneError as exc:
         faults["sort"] = exc.detail
         first = structs.replace(query, sort=None, offset=0, cursor=None)
-        return pagination.page(textless, first, ORDER, owner=owner, counted=False)
+        return *pagination.page(textless, first, ORDER, owner=owner, counted=False), ORDER.default
 
 
-def _foot(foot: Pager, matches: CompletionQuerySet, query: CompletionQuery) -> Pager:
+def _foot(foot: Pager, matches: CompletionQuerySet, query: RewardedCompletionQuery) -> Pager:
     """Add the number of matches. With a status they are not counted: that would read every completion's runs."""
     return foot if query.status or query.cursor else listing.counted(foot, matches)
 

@@ -1,7 +1,7 @@
 """The score explorer: the filters of `GET /scores`, the distribution of the selected scores, and their rows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,8 +20,9 @@ from autotune.core import ids
 from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import AutotuneError
-from autotune.core.pages import listing
+from autotune.core.pages import listing, tables
 from autotune.core.pages.listing import ListRequest
+from autotune.core.pages.tables import ListColumn
 from graders.models import Grader, GraderVersion
 from scores.counters import narrowing
 from scores.models import Score
@@ -43,12 +44,26 @@ COLUMNS: Final = (
     "id", "value", "confidence", "completion_id", "task_id", "grader_id", "grader_version_id", "purpose", "superseded",
     "reviewed_by_id", "reused_from", "created_at",
 )  # fmt: skip
+TABLE: Final = (
+    ListColumn("score", "Score", sort="value", descending=True, number=True, fixed=True),
+    ListColumn("text", "Prompt and response"),
+    ListColumn("grader", "Grader"),
+    ListColumn("task", "Task"),
+    ListColumn("model", "Model"),
+    ListColumn("confidence", "Confidence", number=True),
+    ListColumn("when", "When", sort="createdAt", descending=True),
+    ListColumn("completion", "Completion"),
+)
+BEGINNING: Final = 160  # characters of a prompt or response in a row
 PART: Final = "results"  # the part that htmx requests
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreListRow:
-    """A score in the list. `opens`: the reader may open its completion; `model_id` is '' where they may not."""
+    """A score in the list. `opens`: the reader may open its completion; `model_id` is '' where they may not.
+
+    texts  the beginnings of the prompt and of the response; None if the reader may not read them, or they are long
+    """
 
     score: Any
     task: NamedObject
@@ -56,6 +71,7 @@ class ScoreListRow:
     version: str
     model_id: str
     opens: bool
+    texts: tuple[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +93,9 @@ def explorer(request: PageRequest) -> HttpResponse:
     typed_filters: dict[str, str] = {
         name: list_request.form_values[name] for name in FILTERS if name in list_request.form_values
     }
+    form_values = {**typed_filters, **_paging(list_request)}
+    checked_request = replace(list_request, form_values=form_values, faults=chosen.faults)
+    sort = chosen.query.sort or ORDER.default
     spread = distributions.of(chosen.selection)
     context = {
         "title": "Scores",
@@ -86,7 +105,7 @@ def explorer(request: PageRequest) -> HttpResponse:
         "rows": rows,
         "pager": listing.pager(pages, len(rows)),
         "spans": listing.spans(typed_filters),
-        "sort": chosen.query.sort or ORDER.default,
+        "table": tables.layout(TABLE, checked_request, request.GET.getlist("columns"), sort=sort),
         "chart": chart(spread.counts, chosen.selection, typed_filters),
         "figures": spread.figures,
         "newest": spread.newest,
@@ -97,6 +116,11 @@ def explorer(request: PageRequest) -> HttpResponse:
     if request.headers.get("HX-Target") == PART:
         return render(request, "scores/results/_explorer_part.html", context)
     return render(request, "scores/results/explorer.html", context | _choices(principal, typed_filters))
+
+
+def _paging(list_request: ListRequest[ScoreListQuery]) -> dict[str, str]:
+    """The order and the page size of the address, which a change of filters or columns keeps."""
+    return {name: text for name, text in list_request.form_values.items() if name in ("sort", "limit")}
 
 
 def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> ExplorerFilters:
@@ -159,6 +183,7 @@ def list_rows(scores: list[Any], principal: Principal) -> list[ScoreListRow]:
     completion_ids = {score.completion_id for score in scores}
     readable = sharing.readable(principal).filter(pk__in=completion_ids)
     models = dict(readable.order_by().values_list("pk", "model_id")) if completion_ids else {}
+    texts = completion_filters.excerpts(models) if models else {}
     return [
         ScoreListRow(
             score,
@@ -167,9 +192,14 @@ def list_rows(scores: list[Any], principal: Principal) -> list[ScoreListRow]:
             names.version(score.grader_version_id),
             models.get(score.completion_id, ""),
             score.completion_id in models,
+            _beginnings(texts.get(score.completion_id)),
         )
         for score in scores
     ]
+
+
+def _beginnings(texts: tuple[str, str] | None) -> tuple[str, str] | None:
+    return None if texts is None else (texts[0][: BEGINNING * 4], texts[1][: BEGINNING * 4])
 
 
 def _choices(principal: Principal, typed_filters: dict[str, str]) -> dict[str, Any]:

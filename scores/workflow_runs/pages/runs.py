@@ -1,7 +1,7 @@
 """The page that lists workflow runs by state, with the queue of each grader."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpResponse
@@ -9,14 +9,16 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from autotune.access import policy
+from autotune.access.frame.bulk import BulkAct
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.core import ids
 from autotune.core.api import pagination
 from autotune.core.api.pagination import Pagination
 from autotune.core.errors import Invalid, NotFound
-from autotune.core.pages import listing
+from autotune.core.pages import listing, tables
 from autotune.core.pages.listing import ListRequest
+from autotune.core.pages.tables import ListColumn
 from graders import responses as grader_shapes
 from graders.models import Grader
 from graders.states import Trouble
@@ -35,6 +37,15 @@ from tasks.models import Task
 
 TABS = ("", "pending", "running", "sleeping", "waiting", "failed", "completed")
 SHOWN_QUEUES = 12
+COLUMNS: Final = (
+    ListColumn("run", "Workflow run", fixed=True),
+    ListColumn("state", "State"),
+    ListColumn("names", "Task and grader"),
+    ListColumn("next", "Next step or result"),
+    ListColumn("attempt", "Attempt", number=True),
+    ListColumn("created", "Created", sort="createdAt", descending=True),
+)
+RETRY: Final = BulkAct("Retry", "workflow_runs_retry_selected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,10 @@ class RunListRow:
     task: NamedObject
     grader: NamedObject
     why: str
+
+    @property
+    def public_id(self) -> str:
+        return self.run.public_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +89,15 @@ def runs_page(request: PageRequest) -> HttpResponse:
     counts = queue_counts.by_status(queues, failed)
     grader_ids = {run.grader_id for run in rows} | {queue.grader_id for queue in queues[:SHOWN_QUEUES]}
     graders = Grader.objects.visible_to(principal).in_bulk(grader_ids) if grader_ids else {}
+    sort = list_request.query.sort if "sort" not in list_request.faults else None
     return render(
         request,
         "scores/workflow_runs/list.html",
         {
+            "table": tables.layout(
+                COLUMNS, list_request, request.GET.getlist("columns"), sort=sort or runs.ORDER.default
+            ),
+            "acts": (RETRY,) if policy.reach(principal, "workflow_runs", "update") is not None else (),
             "title": "Workflow runs",
             "asked": list_request,
             "status": list_request.query.status or "",

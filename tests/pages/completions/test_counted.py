@@ -50,7 +50,7 @@ def test_few_are_counted_exactly(client, five, query, expected):
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("limit=2", "1–2 of 3+ completions"),
+        ("limit=2", "1–2 of more than 3 completions"),
         ("limit=2&modelId=model-0", "1–2 of 3 completions"),
         ("limit=1&offset=3", "4–4 completions"),
         ("limit=2&offset=4", "5–5 of 5 completions"),

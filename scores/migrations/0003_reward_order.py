@@ -1,0 +1,24 @@
+"""Add the index for lists of completions that are sorted by reward within a task."""
+
+from typing import ClassVar
+
+from django.db import migrations, models
+
+from autotune.core.migration_operations import AddIndexWhileServing
+
+
+class Migration(migrations.Migration):
+    atomic = False  # PostgreSQL builds the index beside the writes of running processes
+
+    dependencies: ClassVar = [("scores", "0002_storage_and_triggers")]
+
+    operations: ClassVar = [
+        AddIndexWhileServing(
+            model_name="reward",
+            index=models.Index(
+                condition=models.Q(("value__isnull", False)),
+                fields=["task", "value", "completion"],
+                name="scores_reward_by_value",
+            ),
+        ),
+    ]
