@@ -17,7 +17,7 @@ TASKS = (
     ("Unit tests", "Write tests for this function.", "Test runner"),
 )
 GRADERS = {
-    "Compiler review": "Compiles the patch and asks whether the message tells why.",
+    "Compiler review": "Compiles the patch and asks whether the message says why.",
     "Clause review": "A firm's partners, distilled.",
     "Ward round": "Clinical safety before style.",
     "Test runner": "Runs the tests against mutants.",

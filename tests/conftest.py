@@ -61,14 +61,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _turn(item):
-    """Tests of processes come first, so that one worker waits for them while the others compute, and none is met alone
+    """Tests of processes come first, so that one worker waits for them while the others compute, and none is left to the end
     at the end. The others stay as pytest-django ordered them: those that commit after those that do not."""
     waits = item.get_closest_marker("processes") and not uses_a_database(item)
     return (not waits, item.path.name != HEAVIEST)
 
 
 def _spread(items):
-    """Tests of pages take seconds each. They stand among the quick tests without a database, which are the last, so that
+    """Tests of pages take seconds each. They run among the quick tests without a database, which are the last, so that
     no worker is given all of them while the others have nothing left; walks over every page, which take minutes, before."""
     pages = [item for item in items if item.get_closest_marker("pages")]
     slow = [item for item in pages if not _is_long(item)]
@@ -96,7 +96,7 @@ def _keep_what_migrations_wrote(items):
     for item in items:
         if _commits(item):
             item.fixturenames.append("django_db_serialized_rollback")
-            if marker := item.get_closest_marker("django_db"):  # then pytest-django looks at the marker alone
+            if marker := item.get_closest_marker("django_db"):  # then pytest-django reads only the marker
                 whole = pytest.mark.django_db(*marker.args, **{**marker.kwargs, "serialized_rollback": True})
                 item.add_marker(whole, append=False)
 

@@ -117,7 +117,7 @@ def test_a_rotated_secret_is_shown_once_and_a_second_rotation_within_a_day_is_re
     refused = client.post(to, fresh)
     assert (refused.status_code, secret_in(refused)) == (409, None)
     assert "The previous secret is still valid." in refused.content.decode()
-    assert f'hx-get="{page_of(hook)}"' in refused.content.decode()  # the deliveries go on to be looked at there
+    assert f'hx-get="{page_of(hook)}"' in refused.content.decode()  # the deliveries stay visible there
     forced = client.post(to, {**fresh, "force": "yes"})
     assert secret_in(forced) == Webhook.objects.get().secret
 

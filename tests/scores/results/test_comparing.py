@@ -112,9 +112,9 @@ def test_models_are_ordered_by_mean_and_clear_differences_are_marked(task):
     scored(task, "low", 0.1, 0.12, 0.11, 0.09)
     scored(task, "high", 0.9, 0.92, 0.91, 0.89)
     scored(task, "near", 0.85, 0.95, 0.8, 0.99)
-    scored(task, "alone", 0.5)
+    scored(task, "single", 0.5)
     comparison = comparisons.of_task(task.pk)
-    assert [model.model for model in comparison.models] == ["high", "near", "alone", "low"]
+    assert [model.model for model in comparison.models] == ["high", "near", "single", "low"]
     clear_by_pair = {
         (difference.better, difference.worse): difference.is_clear
         for difference in comparisons.differences(comparison.models)
