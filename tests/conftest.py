@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.test import Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from autotune.access.accounts import mailing
 from autotune.access.models import Membership, Organization, Role
 from autotune.access.models.audit import INSTALLATION
 from autotune.core.crypto import encryption
@@ -178,6 +179,15 @@ SERVERS_OWN = encryption._once_committed
 def committed_keys_only(monkeypatch):
     """The keyring keeps what it keeps beside the server: in a test that does not commit, nothing."""
     monkeypatch.setattr(encryption, "_once_committed", SERVERS_OWN)
+
+
+@pytest.fixture(autouse=True)
+def _mail_is_sent_within_the_test():
+    """Mail is sent on other threads; without this, a mail of one test may arrive in the outbox of the next."""
+    yield
+    pool, mailing._pool = mailing._pool, None
+    if pool:
+        pool.shutdown(wait=True)
 
 
 @pytest.fixture(autouse=True)
