@@ -6,8 +6,8 @@
 A page links `css/charts.css`, and `js/brush.js` as a module if a histogram has a brush. There are no `style` attributes
 and no scripts in the output, so a strict Content-Security-Policy holds. Text is escaped here: pass it unescaped.
 
-    lines(title, series, *, since, until, unit="", low=None, high=None, wide=True, empty=...)
-    columns(title, stacks, names, *, unit="", since=None, until=None, tones=(), wide=True, empty=...)
+    lines(title, series, *, since, until, axis="", unit="", low=None, high=None, wide=True, empty=...)
+    columns(title, stacks, names, *, axis="", unit="", since=None, until=None, tones=(), wide=True, empty=...)
     histogram(title, counts, *, low=0.0, high=1.0, chosen=None, links=None, brush=None, noun="scores", wide=False,
               empty=...)
     bars(title, rows, *, unit="", wide=False, empty=...)
@@ -17,7 +17,7 @@ and no scripts in the output, so a strict Content-Security-Policy holds. Text is
     spark_label(values, unit="") -> str                                   # first, last, lowest, highest in words
     strip(outcomes, *, label) -> SafeString                               # a bar for each, 16 pixels high, no table
 
-    Series(name, points)                        points: (aware datetime, value or None for a gap)
+    Series(name, points, slot=None)             points: (aware datetime, value or None for a gap)
     Bar(label, value, *, note="", href="", tone="neutral", total=None)    tone: neutral, good, warn or bad
     Interval(label, mean, low, high, count, *, href="")
     distributions' rows                         (label, counts per bucket from `low` to `high`)
@@ -26,6 +26,9 @@ All but the last three functions return a `Chart(title, summary, svg, table, wid
 the page's width; without it a chart is drawn for half of that. A phone gets a drawing of its own either way. `empty`
 is the sentence to show if there is nothing to draw. A NaN, an infinity, a negative count, a naive datetime or an
 address that leaves this site raises ValueError.
+
+Over time, a chart shows only the part of [since, until] that has values, if that is less than half of it, and its
+summary says so. Times are in Django's active time zone, which the chart names. `units` says how values are written.
 
 brush   `brush="score"` sets the inputs with the ids `score-min` and `score-max`, fires `change`, and submits their
         form, unless it (or an input) has an `hx-trigger` that waits for `change`. The module wires itself, also after

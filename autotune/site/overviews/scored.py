@@ -75,7 +75,8 @@ def throughput(
     """Chart what was scored and what failed, stacked."""
     stacks = [(step, (scored.get(step, 0), failed.get(step, 0))) for step in period.steps(now)]
     return columns(
-        "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), since=period.since(now),
+        "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), axis="Workflow runs",
+        since=period.since(now),
         empty="Nothing was scored and nothing failed in this time.",
     )  # fmt: skip
 
@@ -122,8 +123,9 @@ def _means(
         points = [(step, _mean(scored.get(step, {}), place, subject)) for step in period.steps(now)]
         series.append(Series(label(subject), points))
     return lines(
-        title, series, since=period.since(now), until=now, low=0, high=1, wide=False, empty="No scores in this time."
-    )
+        title, series, since=period.since(now), until=now, axis="Mean score", unit="score", low=0, high=1, wide=False,
+        empty="No scores in this time.",
+    )  # fmt: skip
 
 
 def _mean(sums: Sums, place: int, subject: Any) -> float | None:

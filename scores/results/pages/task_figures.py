@@ -73,7 +73,10 @@ def _over_time(comparison: ModelComparison, models: Sequence[ModelFigures]) -> c
     since = comparison.since or datetime.now(UTC)
     until = max(comparison.until or since, since + timedelta(seconds=1))
     series = [charts.Series(model.model, model.moments) for model in models]
-    return charts.lines("Mean over time", series, since=since, until=until, low=0, high=1, empty=NONE_YET)
+    return charts.lines(
+        "Mean over time", series, since=since, until=until, axis="Mean reward", unit="score", low=0, high=1,
+        empty=NONE_YET,
+    )  # fmt: skip
 
 
 def scores_of(task_id: UUID, model: str) -> str:
