@@ -96,8 +96,10 @@ def named_moment(at: datetime) -> str:
 
 def moments(times: Sequence[datetime], *, seconds: bool = False) -> list[str]:
     """Format the times of a table. Where clocks change among them, each names its zone, since an hour may repeat."""
-    texts = [moment(time, seconds=seconds) for time in times]
-    if len({timezone.localtime(time).utcoffset() for time in times}) < 2:
+    zone = timezone.get_current_timezone()
+    local_times = [time.astimezone(zone) for time in times]
+    texts = [time.isoformat(" ")[: 19 if seconds else 16] for time in local_times]
+    if len({time.utcoffset() for time in local_times}) < 2:
         return texts
     return [f"{text} {zones.abbreviation(time)}" for text, time in zip(texts, times, strict=True)]
 
