@@ -12,9 +12,10 @@ from autotune.charts.svg import element, join
 NARROW, HALF, FULL = 360, 560, 960  # widths of a viewBox; charts.css shows the one that fits its container
 SHORT_CELL = 20  # characters
 TONES = ("neutral", "good", "warn", "bad")
-SERIES = 6  # how many colours a person can distinguish
+SERIES = 6  # how many colours a person can distinguish, and so lines of a chart
+COLOURS = SERIES
 PATTERNS = 3  # each colour as a full line and in two ways of dashes
-SLOTS = SERIES * PATTERNS
+SLOTS = COLOURS * PATTERNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +115,8 @@ def _svg(title: str, summary: str, drawing: Drawing, width: int) -> SafeString:
 
 def colour(place: int) -> str:
     """Return the CSS classes of the series at `place` of SLOTS: a colour, and from the seventh on a pattern."""
-    pattern = place // SERIES % PATTERNS
-    return f"chart-series-{place % SERIES + 1}{f' chart-pattern-{pattern}' if pattern else ''}"
+    pattern = place // COLOURS % PATTERNS
+    return f"chart-series-{place % COLOURS + 1}{f' chart-pattern-{pattern}' if pattern else ''}"
 
 
 def legend(names: Sequence[str], colours: Sequence[str], *, even_one: bool = False) -> tuple[LegendEntry, ...]:
