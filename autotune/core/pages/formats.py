@@ -13,6 +13,11 @@ SECOND, MINUTE, HOUR, DAY = 1, 60, 3600, 86400
 STEPS: Final = ((MINUTE, SECOND, "s"), (HOUR, MINUTE, "min"), (2 * DAY, HOUR, "h"), (60 * DAY, DAY, "d"))
 
 
+def moment(text: str | None) -> datetime | None:
+    """Parse a time of an API response, for the tags and filters that show one."""
+    return datetime.fromisoformat(text) if text else None
+
+
 def ago(moment: datetime) -> str:
     """Return `4 min ago`, `in 2 h` or `just now`; beyond two months the date."""
     seconds = (timezone.now() - moment).total_seconds()
@@ -20,7 +25,7 @@ def ago(moment: datetime) -> str:
         return "just now"
     text = span(abs(seconds))
     if not text:
-        return f"{moment:%d %b %Y}"
+        return f"{timezone.localtime(moment):%d %b %Y}"
     return f"{text} ago" if seconds > 0 else f"in {text}"
 
 

@@ -246,7 +246,9 @@ def test_many_deliveries_take_few_queries(visitor, keys_at_hand, django_assert_m
     hook = mine(client, failing_since=timezone.now() - timedelta(hours=2))
     for _ in range(25):
         delivery = DeliveryFactory(webhook=hook)
-        delivery.log = [{"at": "x", "status": 500, "latencyMs": 1.0, "error": "e", "excerpt": "x"}]
+        delivery.log = [
+            {"at": "2026-11-28T14:02:00.000Z", "status": 500, "latencyMs": 1.0, "error": "e", "excerpt": "x"}
+        ]
         delivery.save()
     keys_at_hand()
     with django_assert_max_num_queries(20):
