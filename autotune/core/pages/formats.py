@@ -30,10 +30,11 @@ def ago(moment: datetime) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return `12 s`, `4 min`, `3 h` or `12 d`; '' beyond two months."""
+    """Return `12 s`, `4 min`, `3 h` or `12 d`, rounded; '' beyond two months."""
     for below, unit, name in STEPS:
-        if seconds < below:
-            return f"{int(seconds // unit)} {name}"
+        count = round(seconds / unit)
+        if count * unit < below:
+            return f"{count} {name}"
     return ""
 
 
@@ -41,10 +42,10 @@ def duration(milliseconds: float | None) -> str:
     """Format milliseconds as `340 ms`, `1.2 s` or `4 min`; a dash for None."""
     if milliseconds is None:
         return "–"
-    if milliseconds < 1000:
+    if round(milliseconds) < 1000:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
-    return f"{seconds:.1f} s" if seconds < MINUTE else (span(seconds) or f"{seconds / DAY:.0f} d")
+    return f"{seconds:.1f} s" if round(seconds, 1) < MINUTE else (span(seconds) or f"{seconds / DAY:.0f} d")
 
 
 def number(value: float | None, places: int = 0) -> str:
