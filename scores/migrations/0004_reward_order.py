@@ -10,7 +10,7 @@ from autotune.core.migration_operations import AddIndexWhileServing
 class Migration(migrations.Migration):
     atomic = False  # PostgreSQL builds the index beside the writes of running processes
 
-    dependencies: ClassVar = [("scores", "0002_storage_and_triggers")]
+    dependencies: ClassVar = [("scores", "0003_blind_reviews")]
 
     operations: ClassVar = [
         AddIndexWhileServing(
