@@ -1,4 +1,4 @@
-"""Acts on selected rows: each row is checked and reported for itself, and a second submit does no harm."""
+"""Acts on selected rows: each row is checked and reported for itself, and a second submit is safe."""
 
 import re
 

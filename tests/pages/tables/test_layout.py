@@ -33,7 +33,7 @@ def heads(text):
 
 def test_the_address_chooses_columns_and_the_first_one_stays(client, completions):
     text = page(client, "columns=model&columns=status")
-    assert heads(text) == ["Completion", "Status", "Model"]
+    assert heads(text) == ["Select", "Completion", "Status", "Model"]
     assert 'data-label="Status"' in text
     assert 'data-label="Reward"' not in text
 
@@ -41,7 +41,7 @@ def test_the_address_chooses_columns_and_the_first_one_stays(client, completions
 def test_an_unknown_column_is_refused_by_name(client, completions):
     text = page(client, "columns=secret&columns=%3Cscript%3E")
     assert "There is no column “secret”" in text
-    assert len(heads(text)) == 6
+    assert len(heads(text)) == 7
     assert "<script>" not in text.replace("<script ", "")
 
 

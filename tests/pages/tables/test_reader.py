@@ -32,7 +32,7 @@ def test_the_25_worst_answers_are_read_with_25_keys(operator, browse):
         expect(body.locator("#response")).to_contain_text(f"Answer {number}.")
     assert keys <= 27
     expect(page.locator("[data-reader-place]")).to_have_text("25 of 25 on this page")
-    assert violations(page) == []
+    assert list(violations(page)) == []
     page.keyboard.press("j")
     expect(page.locator("[data-reader-place]")).to_have_text("25 of 25 on this page")
     page.keyboard.press("k")
