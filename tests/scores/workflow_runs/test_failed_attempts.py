@@ -280,6 +280,17 @@ def test_the_graders_page_leads_to_runs_that_recovered(failed_run, fake, grader,
     assert public("run", failed_run) in page
 
 
+def test_the_graders_page_shows_its_own_error_text_beside_the_advice(fake, grader, task, drain, visitor):
+    fake.judge = lambda completion: "No <reference> answer."
+    run = run_of(task)
+    drain(grader, seconds=0.5)
+    client = visitor(organization=grader.organization)
+    address = f"/graders/{public('grader', grader)}?window=all"
+    assert "Last error text: <bdi>No &lt;reference&gt; answer.</bdi>" in client.get(address).content.decode()
+    erasing.erase([run.completion_id], end_unfinished=True)
+    assert "Last error text" not in client.get(address).content.decode()
+
+
 def test_a_rejected_review_is_called_rejected_and_offers_no_retry(grader, task, visitor):
     run = run_of(task, status="failed", error_code="review_rejected", attempt=1, completed_at=timezone.now())
     client = visitor(organization=grader.organization)
