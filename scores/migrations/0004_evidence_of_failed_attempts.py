@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('access', '0002_triggers_and_roles'),
         ('graders', '0002_storage'),
-        ('scores', '0002_storage_and_triggers'),
+        ('scores', '0003_blind_reviews'),
     ]
 
     operations = [
