@@ -18,7 +18,7 @@ TONES: Final = {
     },
     "warn": {
         "degraded", "sleeping", "waiting", "half_open", "cancelling", "retrying", "partially_scored", "claimed",
-        "paused", "expiring", "held",
+        "paused", "expiring", "held", "rejected",
     },
     "bad": {"failed", "open", "unhealthy", "refused", "disabled", "revoked", "expired", "withdrawn", "lost"},
     "busy": {"pending", "running", "queued", "scoring", "processing"},

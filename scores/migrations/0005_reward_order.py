@@ -10,7 +10,7 @@ from autotune.core.migration_operations import AddIndexWhileServing
 class Migration(migrations.Migration):
     atomic = False  # PostgreSQL builds the index beside the writes of running processes
 
-    dependencies: ClassVar = [("scores", "0003_blind_reviews")]
+    dependencies: ClassVar = [("scores", "0004_evidence_of_failed_attempts")]
 
     operations: ClassVar = [
         AddIndexWhileServing(
