@@ -138,6 +138,7 @@ def shots(organization: Any, objects: dict[str, Any]) -> dict[str, tuple[str, st
         "overview-operator": ("operator", "/"),
         "pairs": ("admin", f"/pairs?taskId={task.public_id}"),
         "workflow-runs-retry": ("admin", "/workflow-runs/retry?code=timeout"),
+        "workflow-runs-run-failed": ("admin", f"/workflow-runs/{failed_run(task)}"),
         "scores-chosen": ("admin", "/scores?minScore=0.2&maxScore=0.5"),
         "search": ("admin", "/search?q=re"),
         "tasks-task-versions-taskv-diff-taskv": ("admin", f"/tasks/{task.public_id}/versions/{old}/diff/{new}"),
@@ -160,6 +161,13 @@ def shots(organization: Any, objects: dict[str, Any]) -> dict[str, tuple[str, st
         "admin-user": ("house", "/admin/access/user/"),
         "admin-auditevent": ("house", "/admin/access/auditevent/"),
     }  # fmt: skip
+
+
+def failed_run(task: Any) -> str:
+    """Return the id of a run of the task whose page shows the evidence of a failed attempt."""
+    from scores.models import WorkflowRun
+
+    return WorkflowRun.objects.filter(task=task, status="failed").order_by("-pk")[0].public_id
 
 
 def name_of(path: str) -> str:

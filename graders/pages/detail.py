@@ -152,5 +152,7 @@ def _error_texts(principal: Principal, grader: Grader, codes: Collection[str]) -
     wordy = [code for code in codes if code in failure_codes.ERROR_TEXT_CODES]
     if not wordy:
         return {}
-    replies = grader_error_texts.send(sender=Grader, principal=principal, grader_id=grader.pk, codes=wordy)
-    return {code: text for _, texts in replies for code, text in texts.items()}
+    texts: dict[str, Any] = {}
+    for _, reply in grader_error_texts.send(sender=Grader, principal=principal, grader_id=grader.pk, codes=wordy):
+        texts.update(reply or {})  # type: ignore[arg-type]  # the stubs take what receivers return for text
+    return texts

@@ -24,7 +24,6 @@ from scores.engine.statements import SavedRun
 from scores.engine.timeline import appended, entry
 from scores.feedback import recording as recorder
 from scores.models import Review, Score, WorkflowRun
-from scores.results import failure_codes
 from scores.reviews import responses
 from scores.states import ReviewStatus, RunStatus, WaitKind
 from tasks.models import Completion
@@ -114,9 +113,7 @@ def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
             _complete(review, decision, now)
         else:
             review.status = ReviewStatus.REJECTED
-            recording.fail(
-                [_saved(review)], failure_codes.REVIEW_REJECTED, REJECTED_MESSAGE, TaskFactsCache(), step=STEP
-            )
+            recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, TaskFactsCache(), step=STEP)
         review.save(update_fields=_DECIDED)
         recorder.record([recorder.of_review(review, anchored=decision.keeps_preliminary)])
     return review
