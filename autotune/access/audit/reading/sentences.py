@@ -3,6 +3,7 @@
 from typing import Final
 
 from autotune.access.models import AuditEvent
+from autotune.core import labels
 
 NAMES: Final[dict[str, tuple[str, str]]] = {
     "admin": ("a row of the administration", "the administration"),
@@ -122,7 +123,7 @@ def _composed(event: AuditEvent) -> str:
     if event.resource == "settings":
         return f"{VERBS.get(event.action.rpartition('.')[2], 'used')} {_of_settings(event.route)}"
     resource, _, verb = event.action.rpartition(".")
-    single, several = NAMES.get(event.resource, (event.resource.replace("_", " "),) * 2)
+    single, several = NAMES.get(event.resource, (labels.resource(event.resource),) * 2)
     count = event.objects_count
     what = f"{count:,} {several}" if count is not None and count != 1 else single if event.object_id else several
     return _act(event, verb, what) if resource else event.action
@@ -141,4 +142,4 @@ def _act(event: AuditEvent, verb: str, what: str) -> str:
         return f"moved {what} to another address"
     if verb == "update" and (event.route.endswith("/switch") or (members and members <= SWITCHES)):
         return f"switched {what} on or off"
-    return f"{VERBS.get(verb, verb.replace('_', ' '))} {what}"
+    return f"{VERBS.get(verb, labels.label(verb))} {what}"
