@@ -17,7 +17,7 @@ TASKS = (
     ("Unit tests", "Write tests for this function.", "Test runner"),
 )
 GRADERS = {
-    "Compiler review": "Compiles the patch and asks whether the message tells why.",
+    "Compiler review": "Compiles the patch and asks whether the message says why.",
     "Clause review": "A firm's partners, distilled.",
     "Ward round": "Clinical safety before style.",
     "Test runner": "Runs the tests against mutants.",
@@ -173,10 +173,11 @@ def _scores(task, grader, owner, count, rnd, names, number):
                 ((c, o, t, None, None, "mean", 0, 1, CODES[n % len(CODES)], created_at) for n, created_at, _, _, c, _, _ in failed),
             )  # fmt: skip
     waiting = WorkflowRun.objects.filter(task=task, status="waiting").select_related("completion")
-    for run in waiting[:40]:
+    for number, run in enumerate(waiting[:40]):
         Review.objects.create(
             organization_id=o, run=run, completion=run.completion, task=task, grader=grader, value=0.4, confidence=0.5,
             grader_version_id=v, reasoning=names("Half of it is right; the units are not."), expires_at=run.wake_at,
+            blind=number % 2 == 1,
         )  # fmt: skip
 
 

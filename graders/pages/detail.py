@@ -109,15 +109,15 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
         "work": columns(
             "Scored and failed", [(moment, (point.scored, point.errors)) for moment, point in points],
             ("Scored", "Failed"), since=since, until=until, tones=("good", "bad"),
-            empty="Autotune did not call it in this period.",
+            axis="Attempts",            empty="Autotune did not call it in this period.",
         ),
         "latency": lines(
-            "Mean latency", [Series("Mean latency", latency)], since=since, until=until, unit="ms", low=0, wide=False,
-            empty="It scored nothing in this period.",
+            "Mean latency", [Series("Mean latency", latency)], since=since, until=until, axis="Latency", unit="ms",
+            low=0, wide=False, empty="It scored nothing in this period.",
         ),
         "means": lines(
-            "Mean score", [Series("Mean score", means)], since=since, until=until, low=0, high=1, wide=False,
-            empty="It scored nothing in this period.",
+            "Mean score", [Series("Mean score", means)], since=since, until=until, unit="score", low=0, high=1,
+            wide=False, empty="It scored nothing in this period.",
         ),
         "scores": histogram("Scores", report.score_distribution, empty="It scored nothing in this period."),
         "errors": bars(

@@ -85,7 +85,7 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: CallResults, facts:
     store.sleep([_failed(entry) for entry in results.missed if entry.decision.wake_at is not None])
     store.rest([postponed.paused("hold") for postponed in results.resting])
     store.wait([postponed.paused("call") for postponed in results.accepted])
-    opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
+    opened = opening.open(doubtful, grader_id, grader_version_id, facts) if doubtful else set()
     if shared:
         ended = _shared(entry for entry in certain if entry.run.run_id in moved)
         settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)

@@ -93,8 +93,8 @@ def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
     """Decide on the review and return it.
 
     An approval stores the score and settles the reward; a rejection fails the run. Each writes the reviewer's feedback.
-    raises Invalid for a raw value that is not on the scale; Conflict `review_closed` with the current review, or
-    `review_claimed`; Forbidden for their own completion
+    raises Invalid for a raw value that is not on the scale, or an approval of a blind review without a value;
+    Conflict `review_closed` with the current review, or `review_claimed`; Forbidden for their own completion
     """
     completion_id = _completion_of(review_id)
     with transaction.atomic():
@@ -103,6 +103,7 @@ def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
         now = database_now()
         _require_other(review, by)
         _require_open(review, by, now)
+        _require_value(review, decision)
         review.decided_by, review.decided_at = by.user, now
         review.explanation = decision.explanation
         review.claimed_by = review.claimed_until = None
@@ -167,6 +168,14 @@ def _require_open(review: Review, by: Reviewer, now: datetime) -> None:
     if review.claimed_by_id not in (None, by.user.pk) and review.claimed_until and review.claimed_until > now:
         detail = "Another reviewer has claimed this review. Try again when the claim has ended."
         raise Conflict(detail, code="review_claimed", current=responses.current(review))
+
+
+def _require_value(review: Review, decision: ReviewDecision) -> None:
+    """Check that an approval of a blind review has a value: nobody can confirm a score that they have not seen."""
+    if review.blind and decision.keeps_preliminary:
+        raise Invalid.field(
+            "/value", "required", "This review is blind. To approve, send your own `value` or `rawValue`."
+        )
 
 
 def _state(review: Review, now: datetime) -> str:

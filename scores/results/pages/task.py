@@ -47,7 +47,9 @@ def detail(request: PageRequest, task_id: UUID) -> HttpResponse:
         "parts": prompts.parts(out.prompt_template or ""),
         "waits": _waits(out),
         "snippets": task_snippets.of(out.id, out.prompt_template or ""),
-        "figures": task_figures.of_task(task.pk) if sees(principal, "scores", task.organization_id) else None,
+        "figures": task_figures.of_task(task.pk, principal.organization.pk)
+        if sees(principal, "scores", task.organization_id)
+        else None,
         "recent": _recent(principal, task),
         "sees_completions": sees(principal, "completions", task.organization_id),
         "links": _links(principal, task),

@@ -150,7 +150,7 @@ def test_a_score_that_the_caller_may_not_read_is_left_out(api_for):
     from autotune.access.models import Role
 
     role = Role.objects.create(
-        name="runs alone", permissions=[{"resource": "workflow_runs", "actions": ["read"], "scope": "organization"}]
+        name="only runs", permissions=[{"resource": "workflow_runs", "actions": ["read"], "scope": "organization"}]
     )
     api = api_for(role=role)
     run = run_of(TaskFactory(organization=api.organization), status="completed", attempt=1)

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('access', '0002_triggers_and_roles'),
+        ('access', '0003_time_zones_of_people'),
     ]
 
     operations = [
