@@ -16,10 +16,11 @@ INSTALLATION = UUID(int=0)  # the chain of events that belong to no organization
 class IsChange(models.Func):
     """Whether an action changes something, or tries to; every action other than a view does.
 
-    The expression has no parameters, so that both engines recognize the condition of the partial indexes.
+    The expression has no parameters, and compares no bare column, so that both engines recognize the
+    condition of the partial indexes.
     """
 
-    template = f"(replace(%(expressions)s, '{VIEW}', '') = %(expressions)s)"
+    template = f"(length(replace(%(expressions)s, '{VIEW}', '')) = length(%(expressions)s))"
     output_field = models.BooleanField()
 
 

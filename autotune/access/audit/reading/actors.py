@@ -42,7 +42,7 @@ def _actors_of_changes(principal: Principal) -> list[str]:
     """Return the different actors of the organization's changes, one index entry read for each."""
     quote = connection.ops.quote_name
     table = quote(AuditEvent._meta.db_table)
-    change = f"replace(action, '{VIEW}', '') = action"
+    change = f"length(replace(action, '{VIEW}', '')) = length(action)"
     chain = AuditEvent._meta.get_field("chain").get_db_prep_value(principal.organization.pk, connection)
     statement = f"""
         WITH RECURSIVE actors(actor) AS (
@@ -50,7 +50,7 @@ def _actors_of_changes(principal: Principal) -> list[str]:
             UNION ALL
             SELECT (SELECT min(events.actor) FROM {table} events
                     WHERE events.chain = %s AND events.actor > actors.actor
-                      AND replace(events.action, '{VIEW}', '') = events.action)
+                      AND length(replace(events.action, '{VIEW}', '')) = length(events.action))
             FROM actors WHERE actors.actor IS NOT NULL
         )
         SELECT actor FROM actors WHERE actor IS NOT NULL LIMIT {MOST_ACTORS}
