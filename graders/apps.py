@@ -5,6 +5,9 @@ class GradersConfig(AppConfig):
     name = "graders"
 
     def ready(self) -> None:
+        from autotune.access.audit.reading import object_names
         from graders import events
+        from graders.models import Grader
 
         events.register()
+        object_names.register("grader", lambda principal: Grader.objects.live().visible_to(principal))

@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from autotune.core import labels
 from autotune.core.crypto.fields import is_legible
 from tasks.models import TaskVersion
 from tasks.responses import NOTHING, content_of
@@ -102,9 +103,7 @@ def between(old: TaskVersion, new: TaskVersion, grader_names: Mapping[UUID, str]
     if seats[0] != seats[1]:
         fields.append(FieldChange("Panel", *seats))
     if old.aggregation != new.aggregation:
-        fields.append(
-            FieldChange("Aggregation", *(str(version.aggregation).replace("_", " ") for version in (old, new)))
-        )
+        fields.append(FieldChange("Aggregation", *(labels.label(version.aggregation) for version in (old, new))))
     return VersionChange(texts, fields)
 
 

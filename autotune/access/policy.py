@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from django.db.models import Q, QuerySet
 
 from autotune.access.principal import OPEN, Principal, wider
+from autotune.core import labels
 from autotune.core.errors import Forbidden
 
 Q_ = TypeVar("Q_", bound="ScopedQuerySet[Any]")
@@ -45,7 +46,7 @@ def reach(principal: Principal, resource: str, action: str) -> str | None:
 def require(principal: Principal, resource: str, action: str) -> None:
     """Raise Forbidden if the role does not allow the action on the resource in any scope."""
     if reach(principal, resource, action) is None:
-        raise Forbidden(f"The role {principal.role.name} may not {action} {resource.replace('_', ' ')}.")
+        raise Forbidden(f"The role {principal.role.label} may not {action} {labels.resource(resource)}.")
 
 
 def scope(queryset: Q_, principal: Principal, resource: str, action: str) -> Q_:

@@ -99,5 +99,5 @@ def find_for(queryset: ScopedQuerySet, principal: Principal, pk: UUID, action: s
     if instance is not None:
         return instance
     if action != "read" and queryset.visible_to(principal).filter(pk=pk).exists():
-        raise Forbidden(f"The role {principal.role.name} may not {action} this {what}.")
+        raise Forbidden(f"The role {principal.role.label} may not {action} this {what}.")
     raise NotFound(f"There is no such {what}.")

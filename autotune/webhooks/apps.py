@@ -7,4 +7,10 @@ class WebhooksConfig(AppConfig):
     verbose_name = "Webhooks"
 
     def ready(self) -> None:
+        from autotune.access.audit.reading import object_names
         from autotune.webhooks import checks  # noqa: F401 - registers them; the models are loaded by now
+        from autotune.webhooks.models import Webhook
+
+        object_names.register(
+            "whk", lambda principal: Webhook.objects.live().visible_to(principal), name_column="description"
+        )

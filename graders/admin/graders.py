@@ -11,6 +11,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from autotune.access.models import Organization
+from autotune.core import labels
 from autotune.core.admin import figures
 from autotune.core.admin.base import ProductPageMixin, PublicIdSearchMixin, ReadOnlyMixin
 from autotune.core.admin.cells import anchor, badge, figure, linked, list_url, moment
@@ -105,7 +106,7 @@ class GraderAdmin(PublicIdSearchMixin, ProductPageMixin, ReadOnlyMixin, admin.Mo
     @admin.display(description="trouble")
     def trouble(self, grader: Grader) -> SafeString:
         badges = [("warn", name) for name in grader.troubles]
-        badges += [("held", f"paused: {grader.held_reason.replace('_', ' ')}")] if grader.held_until else []
+        badges += [("held", f"paused: {labels.label(grader.held_reason)}")] if grader.held_until else []
         badges += [("failed", "gone")] if grader.gone_at else []
         return format_html_join(" ", "{}", ((badge(tone, text),) for tone, text in badges)) or badge("")
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.urls import reverse
 
+from autotune.access import policy
 from autotune.access.frame import navigation
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
@@ -55,6 +56,7 @@ def context(principal: Principal, grader: Grader, tab: str, **more: Any) -> dict
         "whole": sees_all,
         "foreign": grader.organization_id != principal.organization.pk,
         "may": may(principal, grader),
+        "may_read_history": sees_all and policy.reach(principal, "audit", "read") is not None,
         "tab": tab,
         **more,
     }

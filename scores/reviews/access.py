@@ -68,5 +68,5 @@ def filtered(reviews: ReviewQuerySet, query: ReviewQuery, principal: Principal) 
 
 def _reach(principal: Principal, action: str) -> ReviewQuerySet:
     if policy.reach(principal, "reviews", action) == "own":
-        raise Forbidden(f"The role {principal.role.name} may not {action} reviews.")
+        raise Forbidden(f"The role {principal.role.label} may not {action} reviews.")
     return Review.objects.all()

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.urls import get_resolver
 
-from autotune.access.audit import sentences
+from autotune.access.audit.reading import object_names
 from autotune.access.frame import navigation
 from autotune.core.admin.base import ProductPageMixin
 from autotune.site.search import results
@@ -43,7 +43,7 @@ def test_code_names_pages_that_exist():
 def test_the_navigation_the_search_and_the_audit_log_name_pages_that_exist():
     places = [place.page for entries in navigation.PLACES.values() for place in entries]
     kinds = [kind.route for kind in results.KINDS.values()]
-    objects = [name for name, _ in sentences.PAGES.values()]
+    objects = [name for name, _ in object_names.PAGES.values()]
     assert unknown([*places, *kinds, *objects]) == []
 
 

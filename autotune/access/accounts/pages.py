@@ -37,7 +37,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "memberships": [
             {
                 "name": m.organization.name,
-                "role": m.role.name,
+                "role": m.role.label,
                 "id": ids.encode("org", m.organization_id),
                 "current": principal is not None and principal.organization.pk == m.organization_id,
             }

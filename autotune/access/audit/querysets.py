@@ -5,8 +5,10 @@ from typing import Any
 from uuid import UUID
 
 from autotune.access import policy
+from autotune.access.audit.reading import actors
 from autotune.access.audit.requests import AuditEventFilter, AuditEventQuery
 from autotune.access.models import AuditEvent
+from autotune.access.models.audit import VIEW, IsChange
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.core import ids
@@ -38,7 +40,13 @@ def chosen(principal: Principal, query: AuditEventFilter | AuditEventQuery) -> A
     events = visible_to(principal)
     if query.actor is not None:
         events = events.filter(**_actor(query.actor))
-    for name in ("action", "resource", "outcome"):
+    if query.kind == "changes":
+        events = events.filter(IsChange("action"))
+    elif query.kind == "views":
+        events = events.filter(action__endswith=VIEW)
+    if query.person is not None:
+        events = events.filter(actors.matching(principal, query.person, changes=query.kind == "changes"))
+    for name in ("action", "resource", "object_id", "outcome"):
         value = getattr(query, name)
         if value is not None:
             events = events.filter(**{name: value})

@@ -53,7 +53,7 @@ def _frame(request: Any) -> dict[str, Any]:
             {
                 "id": ids.encode("org", membership.organization_id),
                 "name": membership.organization.name,
-                "role": membership.role.name,
+                "role": membership.role.label,
             }
             for membership in request.memberships
         ],

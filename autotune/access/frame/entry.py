@@ -17,6 +17,7 @@ from autotune.access import authentication, policy
 from autotune.access.models import Membership, User
 from autotune.access.principal import Principal
 from autotune.access.throttling import throttles
+from autotune.core import labels
 from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Forbidden
 from autotune.core.pages import zones
@@ -118,8 +119,8 @@ def _count(principal: Principal) -> None:
 
 def _require(principal: Principal, needs: Sequence[Needs]) -> None:
     if needs and not any(policy.reach(principal, *need) for need in needs):
-        what = needs[0][0].replace("_", " ")
-        role = principal.role.name.replace("_", " ")
+        what = labels.resource(needs[0][0])
+        role = principal.role.label
         raise Forbidden(f"Your role in {principal.organization}, {role}, may not {needs[0][1]} {what}.")
 
 

@@ -38,7 +38,7 @@ def create(principal: Principal, body: NewKey) -> KeyWithSecret:
     raises  Invalid, NotFound for the role; BeyondOwnRole, BeyondOwnKey; Conflict `too_many_keys`
     """
     role = ceilings.role_named(body.role, principal.organization)
-    ceilings.require_covered(principal, role.permissions, f"the role {role.name}")
+    ceilings.require_covered(principal, role.permissions, f"the role {role.label}")
     asking = KeyBounds.of(principal.key) if principal.key else KeyBounds(ApiKey.Kind.LIVE, None, [])
     bounds = KeyBounds(
         kind=body.kind or asking.kind,
@@ -136,7 +136,7 @@ def revoke(principal: Principal, key_id: UUID) -> ApiKey:
 
 def _require_not_above(principal: Principal, key: ApiKey) -> None:
     if key.role is not None:
-        ceilings.require_not_above(principal, key.role, key.organization, f"the key's role {key.role.name}")
+        ceilings.require_not_above(principal, key.role, key.organization, f"the key's role {key.role.label}")
 
 
 def _require_still_member(principal: Principal) -> None:

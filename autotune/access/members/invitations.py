@@ -43,13 +43,13 @@ def invite(principal: Principal, body: Invitation) -> Membership:
     organization = _organization(principal, body)
     email = _email(body.email)
     role = ceilings.role_named(body.role, organization)
-    ceilings.require_covered(principal, role.permissions, f"the role {role.name}")
+    ceilings.require_covered(principal, role.permissions, f"the role {role.label}")
     Organization.objects.select_for_update(no_key=True).get(pk=organization.pk)  # one at a time: the address is unique
     if Membership.objects.filter(organization=organization, user__email=email).exists():
         raise Conflict("This person is already a member.", code="already_member")
     before = Membership.objects.select_related("role").filter(organization=organization, user=None, email=email).first()
     if before is not None:
-        ceilings.require_not_above(principal, before.role, organization, f"their role {before.role.name}")
+        ceilings.require_not_above(principal, before.role, organization, f"their role {before.role.label}")
     else:
         _require_room(organization)
     _require_patience(organization, email)
@@ -76,7 +76,7 @@ def mail(invited: Membership, token: str) -> EmailMessage:
     link = f"{settings.PUBLIC_URL.rstrip('/')}{reverse('invitation', args=[token])}"
     by = f"{invited.invited_by.email} invites" if invited.invited_by else "This mail invites"
     text = (
-        f"{by} you to {organization} on Autotune, with the role {invited.role.name}.\n\n"
+        f"{by} you to {organization} on Autotune, with the role {invited.role.label}.\n\n"
         f"{link}\n\n"
         f"The link is valid for {VALID.days} days, and only for you. If you did not expect this mail, ignore it.\n"
     )
@@ -113,7 +113,7 @@ def _organization(principal: Principal, body: Invitation) -> Organization:
     """Return the organization to join: the caller's, or the one in the body if the caller may invite into it."""
     if body.organization_id is None or body.organization_id.uuid == principal.organization.pk:
         if policy.reach(principal, "members", "create") == "own":  # `own` would only allow inviting oneself
-            raise ceilings.BeyondOwnRole(f"The role {principal.role.name} may not create members.")
+            raise ceilings.BeyondOwnRole(f"The role {principal.role.label} may not create members.")
         return principal.organization
     return _any_organization(principal, body.organization_id.uuid)
 

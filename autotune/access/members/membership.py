@@ -28,7 +28,7 @@ def change_role(by: Principal, member_id: int, role_text: str) -> Membership:
         raise Forbidden("You cannot change your own role. Ask another administrator.", code="own_role")
     role = ceilings.role_named(role_text, member.organization)
     _require_not_above(by, member)
-    ceilings.require_covered(by, role.permissions, f"the role {role.name}")
+    ceilings.require_covered(by, role.permissions, f"the role {role.label}")
     if member.user_id is None:
         invitations.change_role(role, member, by)
         return member
@@ -104,4 +104,4 @@ def require_another_admin(
 
 
 def _require_not_above(by: Principal, member: Membership) -> None:
-    ceilings.require_not_above(by, member.role, member.organization, f"the member's role {member.role.name}")
+    ceilings.require_not_above(by, member.role, member.organization, f"the member's role {member.role.label}")

@@ -3,7 +3,7 @@
 from django.db import models
 
 from autotune.access.models.people import User
-from autotune.core import ids
+from autotune.core import ids, labels
 
 
 class Organization(models.Model):
@@ -55,6 +55,11 @@ class Role(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def label(self) -> str:
+        """The role as pages, mails and errors name it. A role of an organization keeps the name that it was given."""
+        return labels.role(self.name, built_in=self.organization_id is None)
 
 
 class Membership(models.Model):

@@ -75,7 +75,7 @@ def _require_changeable(principal: Principal, organization_id: UUID, body: Organ
             .exists()
         ):
             if readable(principal).filter(pk=organization_id).exists():
-                raise Forbidden(f"The role {principal.role.name} may not update this organization.")
+                raise Forbidden(f"The role {principal.role.label} may not update this organization.")
             raise NotFound("There is no such organization.")
     return Organization.objects.get(pk=organization_id)
 

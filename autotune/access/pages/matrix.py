@@ -13,6 +13,7 @@ from django.http import QueryDict
 from autotune.access import policy
 from autotune.access.principal import OPEN, Principal, granted
 from autotune.access.roles.builtin import COMING, EVERYTHING, SCOPES
+from autotune.core import labels
 
 MAX_ROWS: Final = 250
 AREAS: Final[dict[str, tuple[str, ...]]] = {
@@ -148,7 +149,7 @@ def coming(permissions: Iterable[Mapping[str, Any]]) -> list[ReservedPermission]
     return [
         ReservedPermission(
             f"{entry['resource']}:{entry['scope']}:{','.join(entry['actions'])}",
-            f"{entry['resource'].replace('_', ' ')}: {', '.join(entry['actions'])} ({entry['scope']})",
+            f"{labels.resource(entry['resource'])}: {', '.join(entry['actions'])} ({entry['scope']})",
         )
         for entry in permissions
         if entry["resource"] in COMING

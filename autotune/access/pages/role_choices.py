@@ -18,4 +18,4 @@ def given_by(principal: Principal, organization: Organization, *, current: Role 
         for role in assignable
         if policy.covers(principal, role.permissions) or (current is not None and role.pk == current.pk)
     ]
-    return [(ids.encode("role", role.pk), role.name.replace("_", " ")) for role in roles]
+    return [(ids.encode("role", role.pk), role.label) for role in roles]

@@ -22,7 +22,7 @@ from autotune.access.roles import custom
 from autotune.access.roles.api import ORDER
 from autotune.access.roles.builtin import EVERYTHING, SCOPES
 from autotune.access.views import find_for
-from autotune.core import ids
+from autotune.core import ids, labels
 from autotune.core.api import parsing
 from autotune.core.api.pagination import PageQuery
 from autotune.core.api.pagination import page as cut
@@ -54,7 +54,7 @@ class RoleForm(BodyForm):
     def clean(self) -> None:
         super().clean()
         if incomplete := matrix.incomplete_resources(self.data):  # type: ignore[arg-type]
-            names = ", ".join(resource.replace("_", " ")[:40] for resource in incomplete[:5])
+            names = ", ".join(labels.resource(resource)[:40] for resource in incomplete[:5])
             self.add_error(None, f"Choose both a scope and at least one action, or neither: {names}.")
 
 
@@ -88,7 +88,7 @@ def show_role(request: PageRequest, role_id: UUID) -> HttpResponse:
     principal = request.principal
     role: Role = find_for(querysets.roles(), principal, role_id, "read", "role")
     context = {
-        "title": role.name.replace("_", " ") if role.organization_id is None else role.name,
+        "title": role.label,
         "crumbs": places.crumbs(("Roles", reverse("roles"))),
         "role": role,
         "public": ids.encode("role", role.pk),

@@ -36,13 +36,13 @@ def role_named(text: str, organization: Organization, pointer: str = "/role") ->
 def require_covered(principal: Principal, permissions: Iterable[Mapping[str, Any]], what: str) -> None:
     """Raise BeyondOwnRole unless the principal itself has all of the permissions."""
     if not policy.covers(principal, permissions):
-        raise BeyondOwnRole(f"The role {principal.role.name} has fewer rights than {what}.")
+        raise BeyondOwnRole(f"The role {principal.role.label} has fewer rights than {what}.")
 
 
 def require_not_above(principal: Principal, role: Role, organization: Organization, whose: str) -> None:
     """Raise BeyondOwnRole if holders of the role in the organization may do more than the principal."""
     if not policy.covers(principal, _in(organization, role.permissions)):
-        raise BeyondOwnRole(f"The role {principal.role.name} has fewer rights than {whose}.")
+        raise BeyondOwnRole(f"The role {principal.role.label} has fewer rights than {whose}.")
 
 
 def _in(organization: Organization, permissions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

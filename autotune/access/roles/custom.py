@@ -51,7 +51,7 @@ def change(principal: Principal, role_id: UUID, body: RolePatch) -> Role:
             Conflict `name_taken`, `last_admin`
     """
     role = _locked(role_id)
-    ceilings.require_not_above(principal, role, _organization(role), f"the role {role.name}")
+    ceilings.require_not_above(principal, role, _organization(role), f"the role {role.label}")
     changes: dict[str, Any] = {}
     if isinstance(body.name, str) and body.name != role.name:
         _require_free(_organization(role).pk, body.name)
@@ -74,7 +74,7 @@ def delete(principal: Principal, role_id: UUID) -> None:
     raises  BeyondOwnRole, Conflict `in_use`
     """
     role = _locked(role_id)
-    ceilings.require_not_above(principal, role, _organization(role), f"the role {role.name}")
+    ceilings.require_not_above(principal, role, _organization(role), f"the role {role.label}")
     now = timezone.now()
     over = Q(user=None, expires_at__lte=now)
     ended = Q(revoked_at__isnull=False) | Q(expires_at__lte=now)
@@ -90,7 +90,7 @@ def _allowed(principal: Principal, role: Role, entries: Sequence[PermissionIn]) 
     permissions = _permissions(entries)
     if role.pk == principal.role.pk or Membership.objects.filter(role=role, user=principal.user).exists():
         raise Forbidden("You cannot change what your own role allows. Ask another administrator.", code="own_role")
-    ceilings.require_covered(principal, permissions, f"the role {role.name} after the change")
+    ceilings.require_covered(principal, permissions, f"the role {role.label} after the change")
     if membership.administers(role) and not membership.administers(Role(permissions=permissions)):
         membership.require_another_admin(_organization(role), but_role=role)
     return permissions

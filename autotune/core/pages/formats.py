@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from autotune.core import ids
+from autotune.core import ids, labels
 
 SECOND, MINUTE, HOUR, DAY = 1, 60, 3600, 86400
 STEPS: Final = ((MINUTE, SECOND, "s"), (HOUR, MINUTE, "min"), (2 * DAY, HOUR, "h"), (60 * DAY, DAY, "d"))
@@ -91,8 +91,8 @@ def brief(text: Any, length: int = 80) -> str:
 
 
 def words(name: str) -> str:
-    """Write `half_open` as `half open`."""
-    return str(name).replace("_", " ")
+    """Return the label of a code: `half_open` becomes `half open`."""
+    return labels.label(name)
 
 
 def pretty_json(value: Any) -> str:

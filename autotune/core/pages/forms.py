@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from django import forms
 from msgspec import Struct
 
+from autotune.core import labels
 from autotune.core.api import parsing
 from autotune.core.errors import AutotuneError, FieldError
 
@@ -116,7 +117,7 @@ class JSONTextField(forms.CharField):
 def choices_of(*values: str, none: str = "") -> list[tuple[str, str]]:
     """Return the choices of a select: each value with its words; `none` is the label of the empty one."""
     empty = [("", none)] if none else []
-    return [*empty, *((value, value.replace("_", " ")) for value in values)]
+    return [*empty, *((value, labels.label(value)) for value in values)]
 
 
 def _camel(name: str) -> str:

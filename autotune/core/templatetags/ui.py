@@ -2,6 +2,7 @@
 
 from django import template
 
+from autotune.core import labels
 from autotune.core.pages import badges, formats, zones
 
 register = template.Library()
@@ -14,3 +15,4 @@ for format_filter in (
     *(formats.public_id, formats.brief, formats.words, formats.pretty_json, badges.tone, zones.stamp),
 ):
     register.filter(format_filter.__name__, format_filter)
+register.filter("resource", labels.resource)

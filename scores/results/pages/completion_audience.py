@@ -100,7 +100,7 @@ def _roles_with(roles: Iterable[Role], resource: str) -> list[str]:
     """Names of the roles that read it throughout the organization."""
     return sorted(
         {
-            role.name.replace("_", " ")
+            role.label
             for role in roles
             if granted(role.permissions).get((resource, "read")) in ("organization", "all")
             and not (role.organization_id is None and role.name == "admin")

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from autotune.core import labels
 from scores.engine import waits
 from scores.models import WorkflowRun
 from scores.results import failure_codes
@@ -42,7 +43,7 @@ FAULTS: Final = {"grader": "the grader", "caller": "the submitter", "platform": 
 
 def step(name: str) -> str:
     """Return the words for a step."""
-    return STEPS.get(name, name.replace("_", " ").capitalize())
+    return STEPS.get(name, labels.label(name).capitalize())
 
 
 def is_rejected(run: WorkflowRun) -> bool:
@@ -57,12 +58,12 @@ def state(run: WorkflowRun) -> str:
 
 def pause(reason: str) -> str:
     """Return the words for the reason why a grader is paused."""
-    return HOLDS.get(reason, reason.replace("_", " "))
+    return HOLDS.get(reason, labels.label(reason))
 
 
 def outcome(text: str | None) -> str:
     """Return the words for the outcome of a step."""
-    return HOLDS.get(text or "", (text or "").replace("_", " "))
+    return HOLDS.get(text or "", labels.label(text or ""))
 
 
 def reason(run: WorkflowRun) -> str:

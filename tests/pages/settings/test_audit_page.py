@@ -2,7 +2,8 @@
 
 import pytest
 
-from autotune.access.audit import sealing, sentences, trail
+from autotune.access.audit import sealing, trail
+from autotune.access.audit.reading import sentences
 from autotune.access.models import AuditEvent
 from tests.factories import OrganizationFactory, TaskFactory, UserFactory, public
 
@@ -60,7 +61,7 @@ def test_the_export_has_the_same_filters(visitor):
     client = visitor()
     happened(client.organization, "tasks.create", actor="a@example.org")
     body = client.get(LIST, {"actor": "a@example.org", "resource": "tasks"}).content.decode()
-    link = "/api/v1/audit-events/export?actor=a%40example.org&amp;resource=tasks&amp;format=csv"
+    link = "/api/v1/audit-events/export?actor=a%40example.org&amp;resource=tasks&amp;kind=changes&amp;format=csv"
     assert link in body
     exported = b"".join(client.get(link.replace("&amp;", "&")).streaming_content).decode()
     assert exported.count("\n") == 2

@@ -21,6 +21,9 @@ class AuditEvents(Resource):
         actor: str | None = None,
         action: str | None = None,
         resource: str | None = None,
+        person: str | None = None,
+        object_id: str | None = None,
+        kind: str | None = None,
         outcome: str | None = None,
         start_date: str | None = None,
         end_date: str | None = None,
@@ -28,10 +31,14 @@ class AuditEvents(Resource):
         offset: int | None = None,
         cursor: str | None = None,
     ) -> Page[AuditEvent]:
-        """Return one page of events, the newest first. actor: a `user_` or `key_` id, or the displayed name."""
+        """Return one page of events, the newest first. actor: a `user_` or `key_` id, or the displayed name.
+
+        person: part of the actor or of a person's name; kind: `changes`, `views` or `all`, the default.
+        """
         parameters = {"actor": actor, "action": action, "resource": resource, "outcome": outcome, "limit": limit}
         period = {"startDate": start_date, "endDate": end_date, "offset": offset, "cursor": cursor}
-        return self._page("/audit-events", "auditEvents", AuditEvent, {**parameters, **period})
+        subject = {"person": person, "objectId": object_id, "kind": kind}
+        return self._page("/audit-events", "auditEvents", AuditEvent, {**parameters, **subject, **period})
 
     def iterate(self, *, limit: int = 1000, **filters: Any) -> Iterator[AuditEvent]:
         """Iterate over all events, with the filters of `list`, page by page."""

@@ -2,10 +2,8 @@
 
 from typing import Final
 
-from django.urls import NoReverseMatch, reverse
-
 from autotune.access.models import AuditEvent
-from autotune.core import ids
+from autotune.core import labels
 
 NAMES: Final[dict[str, tuple[str, str]]] = {
     "admin": ("a row of the administration", "the administration"),
@@ -69,12 +67,37 @@ WHOLE: Final = {
     "home.read": "viewed the overview",
     "search.read": "searched",
 }
-PAGES: Final = {
-    "task": ("task", "task_id"), "comp": ("completion", "completion_id"), "score": ("score", "score_id"),
-    "run": ("workflow_run", "run_id"), "grader": ("grader", "grader_id"), "rev": ("review", "review_id"),
-    "exp": ("export", "export_id"), "whk": ("webhook", "webhook_id"), "key": ("api_key", "key_id"),
-    "role": ("role", "role_id"), "member": ("member", "member_id"), "rwd": ("reward_endpoint", "endpoint_id"),
-}  # fmt: skip
+# The last part of a route names the act more precisely than the action, which only says what right it needs.
+ROUTE_VERBS: Final = {
+    "again": "sent again",
+    "archive": "archived",
+    "cancel": "cancelled",
+    "claim": "claimed",
+    "compare": "compared",
+    "decide": "decided",
+    "decision": "decided",
+    "delete": "deleted",
+    "download": "downloaded",
+    "erase": "erased the text of",
+    "export": "exported",
+    "link": "created a download link for",
+    "links": "created a download link for",
+    "redeliver": "sent again a delivery of",
+    "release": "released",
+    "remove": "removed",
+    "rescore": "scored again",
+    "retry": "retried",
+    "revoke": "revoked",
+    "rotate": "rotated the secret of",
+    "rotate-secret": "rotated the secret of",
+    "score": "scored",
+    "suspend": "suspended",
+    "test": "sent a test event to",
+    "try": "tried",
+    "verify": "verified",
+}
+SWITCHES: Final = frozenset({"status", "enabled"})  # members that switch an object on or off
+ADDRESSES: Final = frozenset({"endpoint", "url"})
 
 
 def describe(event: AuditEvent) -> str:
@@ -89,18 +112,6 @@ def describe(event: AuditEvent) -> str:
     }.get(AuditEvent.Outcome(event.outcome), f"in progress: {phrase}")
 
 
-def page_of(object_id: str) -> str:
-    """Return the address of an object's page; '' if it has none."""
-    kind = object_id.rpartition("_")[0]
-    if kind not in PAGES:
-        return ""
-    name, parameter = PAGES[kind]
-    try:
-        return reverse(name, kwargs={parameter: ids.decode(kind, object_id)})
-    except (NoReverseMatch, ValueError):
-        return ""
-
-
 def _of_settings(route: str) -> str:
     """Name the subject of a page of the settings, from its route."""
     _, _, name, *below = f"{route.rstrip('/')}//".split("/")[:5]
@@ -112,7 +123,23 @@ def _composed(event: AuditEvent) -> str:
     if event.resource == "settings":
         return f"{VERBS.get(event.action.rpartition('.')[2], 'used')} {_of_settings(event.route)}"
     resource, _, verb = event.action.rpartition(".")
-    single, several = NAMES.get(event.resource, (event.resource.replace("_", " "),) * 2)
+    single, several = NAMES.get(event.resource, (labels.resource(event.resource),) * 2)
     count = event.objects_count
     what = f"{count:,} {several}" if count is not None and count != 1 else single if event.object_id else several
-    return f"{VERBS.get(verb, verb.replace('_', ' '))} {what}" if resource else event.action
+    return _act(event, verb, what) if resource else event.action
+
+
+def _act(event: AuditEvent, verb: str, what: str) -> str:
+    """Return the act with its object: what the route or the members say, or else the action's verb."""
+    if verb != "read" or event.method not in ("GET", "HEAD"):
+        last = event.route.rstrip("/").rpartition("/")[2]
+        if event.resource == "keys" and last == "rotate":
+            return f"rotated {what}"
+        if last in ROUTE_VERBS:
+            return f"{ROUTE_VERBS[last]} {what}"
+    members = set(event.fields or ())
+    if verb == "update" and ADDRESSES & members:
+        return f"moved {what} to another address"
+    if verb == "update" and (event.route.endswith("/switch") or (members and members <= SWITCHES)):
+        return f"switched {what} on or off"
+    return f"{VERBS.get(verb, labels.label(verb))} {what}"

@@ -1,0 +1,1 @@
+"""What readers of the audit log see: events as sentences, names of objects, and the filters."""
