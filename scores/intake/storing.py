@@ -12,7 +12,6 @@ from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import LegibleRow, encrypted
 from autotune.core.errors import FieldError
 from graders.models import Grader
-from graders.states import GraderStatus
 from scores.engine import wakeups
 from scores.intake import external_ids
 from scores.intake.drafts import CompletionDraft
@@ -72,11 +71,7 @@ class TaskPanel:
     def inactive(self) -> Grader | None:
         """A scoring grader that is inactive, or None."""
         return next(
-            (
-                grader
-                for grader, part in self.graders
-                if part == PanelPart.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
-            ),
+            (grader for grader, part in self.graders if part == PanelPart.SCORING and grader.refuses_work),
             None,
         )
 

@@ -1,5 +1,6 @@
 """What a person may do to one task, for the buttons of its pages. The operations check permissions again."""
 
+from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
@@ -7,7 +8,8 @@ from django.db.models import Exists
 
 from autotune.access.principal import Principal
 from graders.models import Grader
-from tasks.models import Task
+from tasks.models import PanelMember, Task
+from tasks.states import PanelPart
 
 ACTIONS: Final = ("update", "delete")
 
@@ -17,6 +19,13 @@ def of(principal: Principal, task: Task) -> dict[str, bool]:
     allowed = [Exists(Task.objects.allowed(principal, action).filter(pk=task.pk)) for action in ACTIONS]
     permissions = Task.objects.filter(pk=task.pk).values_list(*allowed).first()
     return dict(zip(ACTIONS, permissions or (False,) * len(ACTIONS), strict=True))
+
+
+def refusing_graders(members: Iterable[PanelMember]) -> set[UUID]:
+    """Return the scoring graders that make their tasks refuse new completions, also those hidden from the reader."""
+    scoring = {member.grader_id for member in members if member.part == PanelPart.SCORING}
+    graders = Grader.objects.filter(pk__in=scoring).only("id", "status", "deleted_at")
+    return {grader.pk for grader in graders if grader.refuses_work}
 
 
 def readable_graders(principal: Principal, graders: list[UUID]) -> dict[UUID, Grader]:
