@@ -96,11 +96,6 @@ class Grader(models.Model):
     def public_id(self) -> str:
         return ids.encode("grader", self.pk)
 
-    @property
-    def refuses_work(self) -> bool:
-        """Whether tasks whose panel scores with this grader accept no new completions."""
-        return self.status == GraderStatus.INACTIVE or self.deleted_at is not None
-
 
 class GraderGuard(models.Model):
     """The state that all workers share about calling a grader, if Redis does not hold it (graders/guards)."""

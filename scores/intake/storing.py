@@ -12,6 +12,7 @@ from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import LegibleRow, encrypted
 from autotune.core.errors import FieldError
 from graders.models import Grader
+from graders.states import GraderStatus
 from scores.engine import wakeups
 from scores.intake import external_ids
 from scores.intake.drafts import CompletionDraft
@@ -71,7 +72,11 @@ class TaskPanel:
     def inactive(self) -> Grader | None:
         """A scoring grader that is inactive, or None."""
         return next(
-            (grader for grader, part in self.graders if part == PanelPart.SCORING and grader.refuses_work),
+            (
+                grader
+                for grader, part in self.graders
+                if part == PanelPart.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
+            ),
             None,
         )
 

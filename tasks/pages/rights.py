@@ -1,6 +1,5 @@
 """What a person may do to one task, for the buttons of its pages. The operations check permissions again."""
 
-from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
@@ -8,8 +7,7 @@ from django.db.models import Exists
 
 from autotune.access.principal import Principal
 from graders.models import Grader
-from tasks.models import PanelMember, Task
-from tasks.states import PanelPart
+from tasks.models import Task
 
 ACTIONS: Final = ("update", "delete")
 
@@ -19,13 +17,6 @@ def of(principal: Principal, task: Task) -> dict[str, bool]:
     allowed = [Exists(Task.objects.allowed(principal, action).filter(pk=task.pk)) for action in ACTIONS]
     permissions = Task.objects.filter(pk=task.pk).values_list(*allowed).first()
     return dict(zip(ACTIONS, permissions or (False,) * len(ACTIONS), strict=True))
-
-
-def refusing_graders(members: Iterable[PanelMember]) -> set[UUID]:
-    """Return the scoring graders that make their tasks refuse new completions, also those hidden from the reader."""
-    scoring = {member.grader_id for member in members if member.part == PanelPart.SCORING}
-    graders = Grader.objects.filter(pk__in=scoring).only("id", "status", "deleted_at")
-    return {grader.pk for grader in graders if grader.refuses_work}
 
 
 def readable_graders(principal: Principal, graders: list[UUID]) -> dict[UUID, Grader]:

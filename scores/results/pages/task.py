@@ -34,7 +34,6 @@ def detail(request: PageRequest, task_id: UUID) -> HttpResponse:
     visible = Task.objects.visible_to(principal).select_related("version", "created_by")
     task: Task = find(visible.prefetch_related("version__members"), task_id, "task")
     out = task_out(task)
-    panel = _panel(principal, task)
     context = {
         "title": task.name,
         "crumbs": crumbs(("Tasks", reverse("tasks"))),
@@ -44,8 +43,7 @@ def detail(request: PageRequest, task_id: UUID) -> HttpResponse:
         "may_submit": policy.reach(principal, "completions", "create") is not None,
         "maker": people.called(principal, task.created_by),
         "version_count": task.versions.count(),
-        "panel": panel,
-        "refusing": [seat for seat in panel if seat["refuses"]] if not task.archived else [],
+        "panel": _panel(principal, task),
         "parts": prompts.parts(out.prompt_template or ""),
         "waits": _waits(out),
         "snippets": task_snippets.of(out.id, out.prompt_template or ""),
@@ -92,7 +90,6 @@ def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
     """Each grader with its share of the weights; a grader that the reader may not see has only its id."""
     members = list(task.version.members.all()) if task.version else []
     graders = rights.readable_graders(principal, [member.grader_id for member in members])
-    refusing = rights.refusing_graders(members)
     total = sum(member.weight for member in members if member.part == PanelPart.SCORING)
     return [
         {
@@ -103,7 +100,6 @@ def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
             "weight": member.weight,
             "share": member.weight / total if member.part == PanelPart.SCORING and total else None,
             "part": member.part,
-            "refuses": member.grader_id in refusing and member.part == PanelPart.SCORING,
         }
         for member in members
     ]

@@ -21,7 +21,6 @@ from tasks.api import ORDER
 from tasks.models import Task, TaskVersion
 from tasks.pages import rights
 from tasks.requests import TaskQuery
-from tasks.states import PanelPart
 
 SORTS: Final = (
     ("-createdAt", "newest first"), ("-updatedAt", "changed last"), ("name", "name"), ("createdAt", "oldest first"),
@@ -71,15 +70,8 @@ def _rows(principal: Principal, tasks: list[Task]) -> list[dict[str, Any]]:
     graders = rights.readable_graders(
         principal, list({member.grader_id for panel in panels.values() for member in panel})
     )
-    refusing = rights.refusing_graders(member for panel in panels.values() for member in panel)
     return [
-        {
-            "task": task,
-            "counts": counts[task.pk],
-            "panel": [_name(graders, member) for member in panels[task.pk]],
-            "refuses": not task.archived
-            and any(member.grader_id in refusing and member.part == PanelPart.SCORING for member in panels[task.pk]),
-        }
+        {"task": task, "counts": counts[task.pk], "panel": [_name(graders, member) for member in panels[task.pk]]}
         for task in tasks
     ]
 
