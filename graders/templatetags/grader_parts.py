@@ -1,6 +1,5 @@
-"""Template filters of the pages of graders: the functions of `graders/pages/explanations.py`, `moment` and `rated`."""
+"""Template tags of the pages of graders: the functions of `graders/pages/explanations.py`, and `rated`."""
 
-from datetime import datetime
 from typing import Final
 
 from django import template
@@ -18,12 +17,6 @@ for explain in (
     *(explanations.pause, explanations.check_name, explanations.visibility),
 ):
     register.filter(explain.__name__, explain)
-
-
-@register.filter
-def moment(text: str | None) -> datetime | None:
-    """Parse a time of an API response, for the tag `when`."""
-    return datetime.fromisoformat(text) if text else None
 
 
 RATING_SIGNS: Final = {"good": ("check", "good"), "warn": ("warning", "warning"), "bad": ("cross", "bad")}
