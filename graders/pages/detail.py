@@ -17,8 +17,9 @@ from autotune.charts import Bar, Chart, Series, bars, columns, histogram, lines
 from autotune.core.clock import database_now
 from autotune.core.errors import NotFound
 from graders import failure_codes, responses, versions
-from graders.health import reports
+from graders.health import reports, thresholds
 from graders.health import responses as health_responses
+from graders.health.thresholds import GraderRatings
 from graders.models import Grader
 from graders.pages import finding
 from graders.signals import grader_error_texts
@@ -53,6 +54,8 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
     context |= {
         **finding.present_state(grader),
         "report": report,
+        "ratings": _ratings(grader, report),
+        "limit_ms": thresholds.call_limit_ms(grader),
         "charts": _charts(report, window),
         "errors": _errors(request.principal, grader, report),
         "versions": versions.newest(grader, SHOWN_VERSIONS),
@@ -127,6 +130,11 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
             empty="No attempt failed in this period.",
         ),
     }  # fmt: skip
+
+
+def _ratings(grader: Grader, report: GraderStatsOut) -> GraderRatings:
+    failed = sum(error.count for error in report.errors)
+    return thresholds.ratings(report.total_scored, failed, report.p99_latency_ms, thresholds.call_limit_ms(grader))
 
 
 def _errors(principal: Principal, grader: Grader, report: GraderStatsOut) -> list[dict[str, Any]]:

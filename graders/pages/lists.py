@@ -17,6 +17,8 @@ from autotune.core.pages import formats, listing
 from graders import queued_runs, responses
 from graders.api import ORDER
 from graders.health import strip as health_strip
+from graders.health import thresholds
+from graders.health.thresholds import GraderRatings
 from graders.models import Grader
 from graders.querysets import GraderQuerySet
 from graders.queued_runs import QueuedRuns
@@ -38,6 +40,7 @@ class GraderListRow:
     out: responses.GraderOut
     whole: bool
     measured: GraderMeasurements
+    ratings: GraderRatings
     public: PublicFigures
     trend: SafeString
     circuit: Circuit | None
@@ -109,6 +112,7 @@ def _rows(graders_: list[Grader], principal: Principal) -> list[GraderListRow]:
             out=responses.grader_out(grader, principal),
             whole=grader.pk in own_ids,
             measured=measured[grader.pk],
+            ratings=measured[grader.pk].ratings(thresholds.call_limit_ms(grader)),
             public=PublicFigures.of_card(measured[grader.pk]),
             trend=_trend(measured[grader.pk]),
             circuit=board.circuit(grader, now) if grader.pk in own_ids else None,

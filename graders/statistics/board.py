@@ -14,6 +14,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from graders import pauses
+from graders.health import thresholds
+from graders.health.thresholds import GraderRatings
 from graders.models import Grader, GraderStatistic, Tally
 from graders.states import Trouble
 from graders.statistics import latencies
@@ -52,6 +54,10 @@ class GraderMeasurements:
         """The share of attempts that ended with an error."""
         attempts = self.scored + self.errors
         return self.errors / attempts if attempts else None
+
+    def ratings(self, limit_ms: int) -> GraderRatings:
+        """Rate the figures; `limit_ms` is the timeout of the grader's calls."""
+        return thresholds.ratings(self.scored, self.errors, self.p99_ms, limit_ms)
 
 
 def measured(grader_ids: Collection[UUID], now: datetime | None = None) -> dict[UUID, GraderMeasurements]:

@@ -8,6 +8,8 @@ from uuid import UUID
 from autotune.charts import Chart, Series, columns, lines, spark_label, sparkline
 from autotune.site.overviews.periods import OverviewPeriod
 from autotune.site.overviews.sums import Key, Sums, over_time
+from graders.health import thresholds
+from graders.health.thresholds import GraderRatings
 from graders.models import GraderStatistic, Tally
 from graders.statistics import latencies
 
@@ -62,8 +64,8 @@ class GraderFigures:
         return self.scored + self.errors
 
     @property
-    def error_rate(self) -> float | None:
-        return self.errors / self.calls if self.calls else None
+    def success(self) -> float | None:
+        return self.scored / self.calls if self.calls else None
 
     @property
     def p50(self) -> float | None:
@@ -72,6 +74,10 @@ class GraderFigures:
     @property
     def p99(self) -> float | None:
         return latencies.percentile(self.latencies, 0.99)
+
+    def ratings(self, limit_ms: int) -> GraderRatings:
+        """Rate the figures; `limit_ms` is the timeout of the grader's calls."""
+        return thresholds.ratings(self.scored, self.errors, self.p99, limit_ms)
 
 
 def figures_of(steps: Iterable[Mapping[Key, float]]) -> GraderFigures:

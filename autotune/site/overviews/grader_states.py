@@ -11,6 +11,8 @@ from autotune.access.principal import Principal
 from autotune.site.overviews import counted, links
 from autotune.site.overviews.counted import Counted, GraderFigures
 from autotune.site.overviews.periods import OverviewPeriod
+from graders.health import thresholds
+from graders.health.thresholds import GraderRatings
 from graders.models import Grader
 from graders.states import GraderStatus
 
@@ -20,7 +22,8 @@ WORST_FIRST: Final = (GraderStatus.DEGRADED, GraderStatus.INACTIVE, GraderStatus
 
 @dataclass(frozen=True, slots=True)
 class GraderState:
-    """A grader's state. `troubles` says why it is degraded; no call is sent before `held_until`."""
+    """A grader's state. `troubles` says why it is degraded; no call is sent before
+    `held_until`. `limit_ms`: the timeout of its calls."""
 
     pk: UUID
     name: str
@@ -28,6 +31,7 @@ class GraderState:
     troubles: list[str]
     held_until: datetime | None
     verified: bool
+    limit_ms: int
 
     def is_paused(self, now: datetime) -> bool:
         return self.held_until is not None and self.held_until > now
@@ -41,6 +45,7 @@ class GraderOverviewRow:
     url: str
     note: str
     figures: GraderFigures
+    ratings: GraderRatings
     trend: str
 
 
@@ -49,11 +54,16 @@ def of(principal: Principal) -> list[GraderState]:
     if not runs_graders(principal):
         return []
     graders = Grader.objects.live().allowed(principal, "read").order_by("name", "pk")
-    columns = ("pk", "name", "status", "troubles", "held_until", "verified_at")
+    columns = (
+        "name", "status", "troubles", "held_until", "verified_at", "max_batch_size", "timeout_ms", "batch_timeout_ms",
+    )  # fmt: skip
     return [
-        GraderState(pk, name, status, troubles, held_until, verified_at is not None)
-        for pk, name, status, troubles, held_until, verified_at in graders.values_list(*columns)
-    ]
+        GraderState(
+            grader.pk, grader.name, grader.status, grader.troubles, grader.held_until, grader.verified_at is not None,
+            thresholds.call_limit_ms(grader),
+        )
+        for grader in graders.only(*columns)
+    ]  # fmt: skip
 
 
 def runs_graders(principal: Principal) -> bool:
@@ -77,6 +87,7 @@ def rows(
     return [
         GraderOverviewRow(
             grader, links.to("grader", grader_id=grader.pk), _note(grader, now), figures[grader.pk],
+            figures[grader.pk].ratings(grader.limit_ms),
             counted.trend(of_each.get(grader.pk, {}), period, now),
         )
         for grader in worst[:SHOWN]

@@ -35,6 +35,7 @@ WEEK: Final = timedelta(days=7)
 SLOW: Final = timedelta(minutes=10)  # a run that is due for longer waits too long
 SOON: Final = timedelta(days=2)  # a review that expires sooner is urgent
 CODES_SHOWN: Final = 6
+REJECTED: Final = "review_rejected"
 WHOLE: Final = frozenset({"organization", "all"})
 
 
@@ -72,7 +73,7 @@ class OverviewNeeds:
 
 
 def of(principal: Principal, graders: Sequence[GraderState], now: datetime) -> OverviewNeeds:
-    """Return the cards and the failures for this principal."""
+    """Return the failures and the cards for this principal; a card that counts nothing is left out."""
     failures = _failures(principal, now) if _works_on_runs(principal) else []
     cards = [
         *(_runs(principal, failures, now) if _works_on_runs(principal) else ()),
@@ -82,7 +83,7 @@ def of(principal: Principal, graders: Sequence[GraderState], now: datetime) -> O
         *(_webhooks(principal) if policy.reach(principal, "webhooks", "update") else ()),
         *(_platform(now) if _operates(principal) else ()),
     ]
-    return OverviewNeeds(cards, failures[:CODES_SHOWN])
+    return OverviewNeeds([card for card in cards if card.value], failures[:CODES_SHOWN])
 
 
 def works_on_reviews(principal: Principal) -> bool:
@@ -103,8 +104,11 @@ def _operates(principal: Principal) -> bool:
 
 
 def _failures(principal: Principal, now: datetime) -> list[FailedRuns]:
-    """Return the runs that failed in the last day and are still failed, by code, the most frequent first."""
-    runs = scored.still_failed(principal, now - DAY)
+    """Return the runs that failed in the last day and are still failed, by code, the most frequent first.
+
+    A review that a person rejected is no failure.
+    """
+    runs = scored.still_failed(principal, now - DAY).exclude(error_code=REJECTED)
     counts = runs.values_list("error_code").annotate(n=Count("pk")).order_by("-n", "error_code")
     return [
         FailedRuns(
@@ -148,21 +152,19 @@ def _runs(principal: Principal, failures: Sequence[FailedRuns], now: datetime) -
 
 
 def _graders(graders: Sequence[GraderState], now: datetime) -> Iterator[CountCard]:
+    """Count the graders in trouble, each once: an active one only if it is paused."""
     states = Counter(grader.status for grader in graders)
-    paused_count = sum(grader.is_paused(now) for grader in graders)
     degraded, inactive = states[GraderStatus.DEGRADED], states[GraderStatus.INACTIVE]
+    paused = sum(grader.status == GraderStatus.ACTIVE and grader.is_paused(now) for grader in graders)
     notes = [
         f"{count} {word}"
-        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (paused_count, "paused"))
+        for count, word in ((degraded, "degraded"), (inactive, "inactive"), (paused, "paused"))
         if count
     ]
-    in_trouble = degraded + inactive or paused_count
-    worst = GraderStatus.DEGRADED if degraded or not inactive else GraderStatus.INACTIVE
-    filters = {"status": str(worst)} if in_trouble and (degraded or inactive) else None
-    yield CountCard(
-        "Graders in trouble" if in_trouble else "Graders", in_trouble or len(graders), ", ".join(notes) or "all active",
-        "warn" if in_trouble else "", links.to("graders", filters),
-    )  # fmt: skip
+    worst = GraderStatus.DEGRADED if degraded else GraderStatus.INACTIVE
+    filters = {"status": str(worst)} if degraded or inactive else None
+    in_trouble = degraded + inactive + paused
+    yield CountCard("Graders in trouble", in_trouble, ", ".join(notes), "warn", links.to("graders", filters))
 
 
 def _reviews(principal: Principal, now: datetime) -> Iterator[CountCard]:

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from graders.models import Grader, GraderCheck
@@ -132,3 +133,18 @@ def test_hostile_names_stay_text(owner, visitor, grader, pages):
         assert "<script>alert" not in text
         assert "&lt;script&gt;alert" in text
         assert '"><b>' not in text
+
+
+def test_the_board_and_the_grader_name_the_thresholds_that_figures_miss(owner, grader, counted):
+    counted(grader, [0.5] * 90, {"timeout": 10}, latency_ms=29_000.0)
+    for path in ("/graders", reverse("grader", args=[grader.pk])):
+        text = owner.get(path).content.decode()
+        for expected in ('class="rated bad"', 'aria-label="bad"', "below 95 %", "over 90 % of 30.0 s"):
+            assert expected in text, (path, expected)
+
+
+def test_figures_within_the_thresholds_are_marked_good(owner, grader, counted):
+    counted(grader, [0.5] * 100)
+    text = owner.get("/graders").content.decode()
+    assert text.count('class="rated good"') == 2
+    assert "rated bad" not in text

@@ -9,6 +9,8 @@ from autotune.access.models import Organization, Role
 from autotune.core import ids
 from autotune.site.overviews import newest, sums
 from graders.models import Grader
+from scores.engine.sweep import PULSE
+from scores.models import Pulse
 from tests.factories import (
     CompletionFactory,
     ExportFactory,
@@ -51,8 +53,8 @@ def failed_run(task, code="grader_timeout", ago=timedelta(hours=1)):
     )
 
 
-def test_an_admin_sees_open_work_with_counts_and_links(visitor):
-    client = visitor()
+def open_work(client):
+    """Leave something to do of each kind in the client's organization."""
     own = {"organization": client.organization, "created_by": client.user}
     grader = GraderFactory(**own)
     task = TaskFactory(**own, graders=[grader])
@@ -63,6 +65,11 @@ def test_an_admin_sees_open_work_with_counts_and_links(visitor):
     WebhookFactory(**own, status="disabled")
     Grader.objects.filter(pk=grader.pk).update(status="degraded", troubles=["circuit"])
     RunFactory(completion=CompletionFactory(task=task), created_at=timezone.now() - timedelta(hours=1))
+
+
+def test_an_admin_sees_open_work_with_counts_and_links(visitor):
+    client = visitor()
+    open_work(client)
     shown = cards(client)
     assert {name: card.value for name, card in shown.items()} == {
         "Failed workflow runs": 3, "Due workflow runs": 1, "Waiting workflow runs": 1, "Graders in trouble": 1, "Open reviews": 1,
@@ -76,22 +83,38 @@ def test_an_admin_sees_open_work_with_counts_and_links(visitor):
     assert "give the grader its current shared secret" in client.get("/").content.decode().lower()
 
 
+def test_each_grader_in_trouble_is_counted_once(visitor):
+    client = visitor()
+    later = timezone.now() + timedelta(minutes=5)
+    for status, held_until in (("degraded", later), ("active", later), ("inactive", None), ("active", None)):
+        GraderFactory(organization=client.organization, status=status, held_until=held_until)
+    card = cards(client)["Graders in trouble"]
+    assert (card.value, card.note) == (3, "1 degraded, 1 inactive, 1 paused")
+
+
+def test_a_rejected_review_is_no_failed_run(visitor):
+    client = visitor()
+    failed_run(TaskFactory(organization=client.organization), "review_rejected")
+    assert "Failed workflow runs" not in cards(client)
+    assert client.get("/").context["needs"].failures == []
+
+
 def test_nothing_of_another_organization_is_counted(visitor):
     other, client = visitor(), visitor()
     plenty.work(other.organization, other.user, scores=30, failed=9)
     answer = client.get("/")
-    assert {card.value for card in answer.context["needs"].cards} == {0}
+    assert answer.context["needs"].cards == []
     assert not answer.context["has_scores"]
     assert "GSM8K" not in answer.content.decode()
 
 
 def test_each_role_has_its_cards(visitor):
     boss = visitor()
-    plenty.work(boss.organization, boss.user, scores=20, failed=3)
+    open_work(boss)
     of_role = {role: set(cards(visitor(role, boss.organization))) for role in ("training_operator", "reviewer")}
     runs = {"Failed workflow runs", "Due workflow runs", "Waiting workflow runs"}
     assert of_role["training_operator"] == runs | {
-        "Graders", "Open reviews", "Failed exports", "Disabled webhooks",
+        "Graders in trouble", "Open reviews", "Failed exports", "Disabled webhooks",
     }  # fmt: skip
     assert of_role["reviewer"] == {"Open reviews"}
 
@@ -205,7 +228,10 @@ def test_operators_see_whether_the_installation_works(visitor):
     client = visitor("admin")
     assert "Platform faults" not in cards(client)
     Organization.objects.filter(pk=client.organization.pk).update(operating=True)
-    assert cards(client)["Platform faults"].value == 0
+    Pulse.objects.update_or_create(name=PULSE, defaults={"at": timezone.now()})
+    assert "Platform faults" not in cards(client), "the installation works"
+    Pulse.objects.update(at=timezone.now() - timedelta(hours=1))
+    assert cards(client)["Platform faults"].note == "sweep"
 
 
 def test_a_refreshing_part_loads_no_charts(visitor):

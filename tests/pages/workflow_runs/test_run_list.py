@@ -101,6 +101,18 @@ def test_a_sleeping_run_says_why_and_until_when(world):
     assert "an attempt failed; it tries again (timeout)" in text
 
 
+def test_a_pending_run_is_due_only_while_its_grader_may_be_called(world):
+    run(world)
+    assert "Due now" in world.get("/workflow-runs").content.decode()
+    for reason in ("circuit_open", "rate_limited", "unhealthy"):
+        Grader.objects.filter(pk=world.grader.pk).update(
+            held_until=timezone.now() + timedelta(minutes=9, seconds=30), held_reason=reason
+        )
+        text = world.get("/workflow-runs").content.decode()
+        assert "Due now" not in text
+        assert re.search(r"until <time [^>]+>in 9 min</time>", text), reason
+
+
 def test_a_grader_owner_sees_runs_of_their_own_graders_and_no_foreign_name(visitor):
     owner = visitor("grader_owner")
     mine = GraderFactory(organization=owner.organization, created_by=owner.user)
