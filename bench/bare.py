@@ -1,4 +1,4 @@
-"""The server without audit and throttling, for `trust.py` alone: what the cost of the two is measured against.
+"""The server without audit and throttling, for `trust.py`: the baseline for the cost of the two.
 
 A WSGI entry of the bench. The product has no switch for the audit trail; this file takes it out from outside: without its
 middleware no call is at hand, and a request's work is held in a transaction only for its stored answer.

@@ -17,7 +17,7 @@ TASKS = (
     ("Unit tests", "Write tests for this function.", "Test runner"),
 )
 GRADERS = {
-    "Compiler review": "Compiles the patch and asks whether the message tells why.",
+    "Compiler review": "Compiles the patch and asks whether the message says why.",
     "Clause review": "A firm's partners, distilled.",
     "Ward round": "Clinical safety before style.",
     "Test runner": "Runs the tests against mutants.",
@@ -118,7 +118,7 @@ def _scores(task, grader, owner, count, rnd, names, number):
     from autotune.core import bulk
     from autotune.core.crypto import encryption
     from autotune.core.crypto.fields import encrypted
-    from scores.models import Review, Reward, Score, WorkflowRun
+    from scores.models import AttemptEvidence, Review, Reward, Score, WorkflowRun
     from tasks.models import Completion
 
     prompt, response = encrypted(Completion, "prompt"), encrypted(Completion, "response")
@@ -172,11 +172,24 @@ def _scores(task, grader, owner, count, rnd, names, number):
                  "error_code", "scored_at"),
                 ((c, o, t, None, None, "mean", 0, 1, CODES[n % len(CODES)], created_at) for n, created_at, _, _, c, _, _ in failed),
             )  # fmt: skip
+    AttemptEvidence.objects.bulk_create(
+        AttemptEvidence(
+            organization_id=o, run=run, grader=grader, attempt=run.attempt, code=run.error_code,
+            content={
+                "message": "The grader, or a proxy in front of it, answered 503.", "cause": run.error_code, "items": 8,
+                "url": "https://grader.example/score/batch", "requestId": "0f17d6cb6a667ff8354a3b1225e56e1d",
+                "durationMs": 26.4, "status": 503, "headers": ["Content-Type", "Server", "X-Request-Id"],
+                "answer": '{"completionId": "comp_01", "error": "No memory left: retry later."}',
+            },
+        )
+        for run in WorkflowRun.objects.filter(task=task, status="failed").only("pk", "attempt", "error_code")
+    )  # fmt: skip
     waiting = WorkflowRun.objects.filter(task=task, status="waiting").select_related("completion")
-    for run in waiting[:40]:
+    for number, run in enumerate(waiting[:40]):
         Review.objects.create(
             organization_id=o, run=run, completion=run.completion, task=task, grader=grader, value=0.4, confidence=0.5,
             grader_version_id=v, reasoning=names("Half of it is right; the units are not."), expires_at=run.wake_at,
+            blind=number % 2 == 1,
         )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def fill(rows, prompt_bytes, response_bytes):
     from tasks.models import Completion, PanelMember, Task, TaskVersion
 
     organization, user = Organization.objects.get(operating=True), User.objects.first()
-    name = f"export of {rows} rows of {prompt_bytes + response_bytes} octets"
+    name = f"export of {rows} rows of {prompt_bytes + response_bytes} bytes"
     grader = Grader.objects.create(organization=organization, created_by=user, name=name, endpoint="https://g.example")
     version = GraderVersion.objects.create(grader=grader, label="1")
     task = Task.objects.create(organization=organization, created_by=user, name=name)

@@ -2,7 +2,7 @@
 """Peak memory of the web process while it exports: `make bench-export`.
 
 Fills a database of its own (autotune_bench_export, made afresh) with completions of about 3 KB, their runs, scores and
-rewards, starts the web process alone with one worker, and reads GET /scores/export as a client that throws the bytes
+rewards, starts only the web process, with one worker, and reads GET /scores/export as a client that throws the bytes
 away. A new process is started for each measurement; its peak is VmHWM. Prints a markdown table.
 
   export_memory.py --fill ROWS     used by itself, in an environment with the server's settings

@@ -31,8 +31,8 @@ SELECT = """
 """
 
 
-# Each way loads what it needs and gives a function of the number of rows, which tells how many it wrote, of how many
-# octets.
+# Each way loads what it needs and gives a function of the number of rows, which returns how many it wrote, of how many
+# bytes.
 
 
 def ours(name):

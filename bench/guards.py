@@ -1,4 +1,4 @@
-"""What the shared protections of a grader cost, in each home: microseconds for refresh, take, note, alone and with rivals.
+"""What the shared protections of a grader cost, in each home: microseconds for refresh, take, note, without and with rivals.
 
     python bench/guards.py --home redis      # REDIS_URL, and a database as below for the grader's row
     python bench/guards.py --home database   # DATABASE_URL, else SQLite in a temporary directory

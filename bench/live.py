@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""2,000 trainers' calls that wait at once, at the process `live` and at `web` alone: `make bench-live`.
+"""2,000 trainers' calls that wait at once, at the process `live` and at `web` only: `make bench-live`.
 
 One sample a call, as OpenRLHF sends them, all at once; a stub grader takes --latency-ms for each batch, so that all of them
-wait. Told are: how long it takes until all are stored, how long after its score a call is answered, what `live` needs
+wait. It reports: how long it takes until all are stored, how long after its score a call is answered, what `live` needs
 meanwhile, and how fast batches are submitted to `web` beside it, before, during and after. Then the same calls go to `web`
-alone, whose threads carry only some of them: with OpenRLHF's five tries, one second apart, as long as they last.
+only, whose threads carry only some of them: with OpenRLHF's five tries, one second apart, as long as they last.
 
 Exit status 1 when a call to `live` is not answered with its reward, or `live` takes more than --ceiling percent of a core while
 all of them wait. (The time of a submission during the wait is printed beside it: on a machine that others use, that is mostly theirs.)

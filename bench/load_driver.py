@@ -296,7 +296,7 @@ if __name__ == "__main__":
     p.add_argument("--grader-url", default=c.GRADER, help="the stub, as this program and the server reach it")
     p.add_argument("--mode", choices=["batch", "single"], default="batch", help="how the grader is called")
     p.add_argument("--max-batch", type=int, default=128)
-    p.add_argument("--grader-latency-ms", type=int, default=50, help="told to the server as avgLatencyMs")
+    p.add_argument("--grader-latency-ms", type=int, default=50, help="declared to the server as avgLatencyMs")
     p.add_argument("--patch-grader", help='JSON to PATCH the grader with, such as {"limits": {"ratePerMinute": null}}')
     p.add_argument("--rate", type=float, default=170, help="completions/s; 0 = all at once")
     p.add_argument("--seconds", type=float, default=60)

@@ -145,11 +145,11 @@ def read(strategy):
     layout = layouts.layout(query, filters.check(query, principal_of(task)))
 
     def work():
-        rows = octets = 0
+        rows = size = 0
         for batch in layout.batches():
             rows += batch.rows
-            octets += sum(map(len, (*batch.values[0], *batch.values[1], *batch.values[2])))
-        return {"pairs": rows, "available": rows, "octets": octets}
+            size += sum(map(len, (*batch.values[0], *batch.values[1], *batch.values[2])))
+        return {"pairs": rows, "available": rows, "size": size}
 
     measured(work)
 

@@ -159,7 +159,7 @@ def drain_singles(world, take):
 
 @path
 def drain_panel(world, take):
-    """Two graders of one panel: rewards are settled, and events told."""
+    """Two graders of one panel: rewards are settled, and events written."""
     world.submit(world.panel, 150)
     with take():
         drain(world, world.grader)
@@ -436,14 +436,14 @@ class Stub:
 
         owed, self.fake.accepted = self.fake.accepted, []
         for body in owed:
-            octets = json.dumps(self.fake.judged(body)).encode()
+            answer = json.dumps(self.fake.judged(body)).encode()
             now = str(int(time.time()))
             yield (
                 body["callbackUrl"].rpartition("/")[2],
                 [
                     ("X-Autotune-Timestamp", now),
                     ("X-Autotune-Request-Id", body["requestId"]),
-                    ("X-Autotune-Signature", sign(SECRET, now, body["requestId"], octets)),
+                    ("X-Autotune-Signature", sign(SECRET, now, body["requestId"], answer)),
                 ],
-                octets,
+                answer,
             )

@@ -189,7 +189,7 @@ class Bench:
             most = " | ".join(f"{number:,}" for number in looked)
             slowest = max((plan.ms for plan in mine), default=0)
             print(f"| {path.__name__} | {most} | {len({plan.statement for plan in mine})} | {slowest:.1f} |")
-        print("\nEach figure of a state: the most rows that a node of a plan looked at.")
+        print("\nEach figure of a state: the most rows that a node of a plan read.")
         if self.a.list:
             for statement, plans in self.by_statement().items():
                 print(f"\n{statement}\n    " + "\n    ".join(plans))

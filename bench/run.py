@@ -196,7 +196,7 @@ class Bench:
         )
 
     def floors(self):
-        """How the medians stand to what is promised, a line each."""
+        """Compare each median with its promised value, one line each."""
         for row, floor in FLOORS.items():
             rate = statistics.median(r["perSecond"] for r in self.results[row]) * 60
             yield f"{row}: {rate:,.0f} a minute, floor {floor:,}: {'kept' if rate >= floor else 'MISSED'}"

@@ -5,7 +5,7 @@ Two web servers on one database and one Redis: the product, and the same code wi
 (bare.py). Idempotency is off where the request has no `Idempotency-Key`. Nothing is scored meanwhile: no worker runs.
 Short rounds go round the variants, forwards and backwards in turn, so that a machine whose pace drifts slows all alike; the
 figure is the median of the ratios inside a round, with its 95 % interval (bootstrap). `bare` runs twice in each round: the
-ratio of its two runs is what the machine's noise alone would show.
+ratio of its two runs is the ratio that noise of the machine produces.
 
 Exit status 1 when the overhead of all three is not under --ceiling, or a request failed.
 """
@@ -290,7 +290,7 @@ def main(a):
 if __name__ == "__main__":
     p = argparse.ArgumentParser(formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__)
     p.add_argument("--short", action="store_true", help="a small form that only proves that every variant works")
-    p.add_argument("--brief", action="store_true", help="the batch and the read alone")
+    p.add_argument("--brief", action="store_true", help="only the batch and the read")
     p.add_argument("--rounds", type=int, default=30, help="rounds over the variants")
     p.add_argument("--posts", type=int, default=20, help="requests of one run")
     p.add_argument("--batch", type=int, default=100, help="completions in one request")

@@ -81,6 +81,25 @@ def listed(tables: Mapping[Fault, Mapping[str, str]]) -> Iterator[tuple[str, Fai
                 yield code, FailureCode(fault_, sentence)
 
 
+_CHECKS: Final = {
+    "The connection": (
+        "timeout connect_failed connection_reset name_not_resolved malformed_answer outbound_failed tls_failed "
+        "pin_mismatch address_refused body_too_large headers_too_large content_encoding_refused"
+    ),
+    "The HTTP status": (
+        "rate_limited grader_unavailable try_again request_too_large auth_failed grader_refused gone redirect_refused "
+        "unexpected_status accepted_without_callback"
+    ),
+    "The signature": "missing_header malformed_header bad_signature reflected stale_timestamp unsigned_refusal",
+    "The content type": "wrong_content_type",
+    "The JSON": "invalid_json duplicate_key invalid_text number_not_finite too_deep",
+    "The request id": "wrong_request_id",
+    "The entries of the batch": "missing_item no_results unknown_item duplicate_item",
+    "The result": "missing_member wrong_type out_of_range too_long duplicate_dimension grader_error not_accepted",
+}
+_CHECK_BY_CODE: Final[Mapping[str, str]] = {code: check for check, codes in _CHECKS.items() for code in codes.split()}
+ERROR_TEXT_CODES: Final = ("grader_error", "grader_refused", "judge_failed", "judge_died")  # advice refers to the text
+
 CODES: Final[Mapping[str, FailureCode]] = dict(listed({"grader": GRADER, "platform": PLATFORM}))
 
 
@@ -94,3 +113,8 @@ def advice(code: str) -> str:
     """Return what must change, for people."""
     failure_code = CODES.get(code)
     return failure_code.advice if failure_code else UNKNOWN_ADVICE
+
+
+def check(code: str) -> str:
+    """Return which check of an answer ends with this code; '' for codes that no answer causes."""
+    return _CHECK_BY_CODE.get(code, "")

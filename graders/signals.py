@@ -19,3 +19,9 @@ grader_queues = Signal()
 
 A receiver returns {grader_id: graders.queued_runs.QueuedRuns}; it may omit graders for which nothing waits.
 """
+
+grader_error_texts = Signal()
+"""Somebody reads the failures of a grader. Sent with `principal`, `grader_id` and `codes`.
+
+A receiver returns {code: the grader's own error text}, of the newest attempt that the principal may read.
+"""

@@ -6,13 +6,15 @@ class ScoresConfig(AppConfig):
     name = "scores"
 
     def ready(self) -> None:
-        from graders.signals import grader_queues
+        from graders.signals import grader_error_texts, grader_queues
         from scores.counters import migrating
         from scores.engine.grader_queues import waiting
         from scores.results import event_examples, events
+        from scores.workflow_runs import error_texts
 
         events.register()
         event_examples.register()
         grader_queues.connect(waiting, dispatch_uid="scores.queues")
+        grader_error_texts.connect(error_texts.newest, dispatch_uid="scores.error_texts")
         pre_migrate.connect(migrating.drop_triggers, sender=self, dispatch_uid="scores.triggers")
         post_migrate.connect(migrating.restore_triggers, sender=self, dispatch_uid="scores.triggers")

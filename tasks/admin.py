@@ -95,15 +95,15 @@ class TaskAdmin(InlinesMixin, PublicIdSearchMixin, ProductPageMixin, admin.Model
         ("What defines it", {"fields": ("version", "panel", "model_name")}),
         ("Scoring", {"fields": (
             ("max_attempts", "backoff_ms", "max_backoff_ms", "deadline_ms"),
-            ("include_dimensions", "include_explanation"), "review_below_confidence", "use_calibration",
+            ("include_dimensions", "include_explanation"), "review_below_confidence", "review_blind", "use_calibration",
         )}),
         ("Text", {"fields": ("text_days", "share_text")}),
         ("More", {"fields": ("kind", "its_lists", "created_by", "created_at", "updated_at")}),
     )  # fmt: skip
     readonly_fields = (
         "public_id", "organization", "version", "panel", "model_name", "max_attempts", "backoff_ms", "max_backoff_ms",
-        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "use_calibration",
-        "text_days", "share_text", "kind", "its_lists", "created_by", "created_at", "updated_at",
+        "deadline_ms", "include_dimensions", "include_explanation", "review_below_confidence", "review_blind",
+        "use_calibration", "text_days", "share_text", "kind", "its_lists", "created_by", "created_at", "updated_at",
     )  # fmt: skip
     actions = (archive,)
     inlines = (TaskVersionsInline,)

@@ -191,6 +191,7 @@ def _columns(task: Task, task_patch: TaskPatch) -> dict[str, Any]:
         values["model_name"] = requests.model_name(requests.plain_model(task_patch.model))
     columns = {name: _default(name) if value is None else value for name, value in values.items() if value is not UNSET}
     _check_retry(task, columns, task_patch.retry)
+    _check_review(task, columns)
     return columns
 
 
@@ -207,8 +208,20 @@ def _merged(settings: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _review(review: ReviewPolicy | UnsetType | None) -> dict[str, Any]:
-    below = review.below_confidence if isinstance(review, ReviewPolicy) else review
-    return {"review_below_confidence": below}
+    below, blind = _merged(review, ("below_confidence", "blind")).values()
+    return {"review_below_confidence": below, "review_blind": blind}
+
+
+def _check_review(task: Task, columns: dict[str, Any]) -> None:
+    """Check that only a task with reviews is blind; without `belowConfidence`, a task is not blind any more."""
+    if columns.get("review_below_confidence", task.review_below_confidence) is not None:
+        return
+    if columns.get("review_blind"):
+        raise Invalid.field(
+            "/review/belowConfidence", "required", "Blind reviews need a limit: send `belowConfidence` with `blind`."
+        )
+    if "review_below_confidence" in columns:
+        columns["review_blind"] = False
 
 
 def _check_retry(task: Task, columns: dict[str, Any], retry: Any) -> None:

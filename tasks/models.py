@@ -38,6 +38,7 @@ class Task(models.Model):
     max_backoff_ms = models.PositiveIntegerField(default=30_000)
     deadline_ms = models.PositiveBigIntegerField(default=86_400_000)
     review_below_confidence = models.FloatField(null=True, blank=True)
+    review_blind = models.BooleanField(default=False, db_default=False)
     include_dimensions = models.BooleanField(default=True)
     include_explanation = models.BooleanField(default=True)
     use_calibration = models.BooleanField(default=False, db_default=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import F
@@ -13,9 +13,14 @@ from autotune.core import ids
 from autotune.core.api import parsing
 from autotune.core.errors import Conflict, FieldError, NotFound
 from graders.models import Grader
+from graders.states import GraderStatus
 from tasks.models import PanelMember, TaskVersion
 from tasks.requests import PanelEntry
 from tasks.states import PanelPart
+
+MEMBERS: Final = PanelMember.objects.select_related("grader").only(  # with what blocking_graders() reads
+    "task_version_id", "grader_id", "weight", "part", "grader__status", "grader__deleted_at"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,19 @@ class PanelSeat:
 def seats(version: TaskVersion) -> list[PanelSeat]:
     """Return the panel of a version as plain values."""
     return [PanelSeat(member.grader_id, member.weight, member.part) for member in version.members.all()]
+
+
+def blocks_submissions(grader: Grader, part: str) -> bool:
+    """Whether a panel refuses new completions because of this grader: it scores, and is inactive or deleted."""
+    return part == PanelPart.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at is not None)
+
+
+def blocking_graders(version: TaskVersion) -> list[UUID]:
+    """Return the graders because of which the panel refuses new completions.
+
+    Makes no query if the members were prefetched with MEMBERS.
+    """
+    return [member.grader_id for member in version.members.all() if blocks_submissions(member.grader, member.part)]
 
 
 def resolve(

@@ -55,9 +55,13 @@ class RetryPolicy(BodyStruct):
 
 
 class ReviewPolicy(BodyStruct):
-    """Scores with a confidence below `belowConfidence` wait for a reviewer. Null, the default: no score waits."""
+    """Scores with a confidence below `belowConfidence` wait for a reviewer. Null, the default: no score waits.
+
+    With `blind`, nobody sees the grader's verdict before a person has decided. Null sets the default, which is false.
+    """
 
     below_confidence: Annotated[float, Meta(ge=0, le=1)] | UnsetType | None = UNSET
+    blind: bool | UnsetType | None = UNSET
 
 
 class TaskOptions(BodyStruct):

@@ -28,9 +28,13 @@ class ModelOut(ApiStruct):
 
 
 class ReviewPolicyOut(ApiStruct):
-    """Scores with a confidence below `belowConfidence` wait for a reviewer."""
+    """Scores with a confidence below `belowConfidence` wait for a reviewer.
+
+    With `blind`, nobody sees the grader's verdict before a person has decided.
+    """
 
     below_confidence: float
+    blind: bool
 
 
 class RetryOut(ApiStruct):
@@ -142,7 +146,7 @@ def task_out(task: Task) -> TaskOut:
         grader_id=next((member.grader_id for member in graders if member.part is PanelPart.SCORING), None),
         graders=graders,
         aggregation=Aggregation(version.aggregation),
-        review=None if task.review_below_confidence is None else ReviewPolicyOut(task.review_below_confidence),
+        review=_review(task),
         retry=RetryOut(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
         deadline_ms=task.deadline_ms,
         options=TaskOptionsOut(task.include_dimensions, task.include_explanation),
@@ -190,6 +194,11 @@ def _panel(version: TaskVersion) -> list[PanelOut]:
         PanelOut(ids.encode("grader", member.grader_id), member.weight, PanelPart(member.part))
         for member in version.members.all()
     ]
+
+
+def _review(task: Task) -> ReviewPolicyOut | None:
+    below = task.review_below_confidence
+    return None if below is None else ReviewPolicyOut(below, task.review_blind)
 
 
 def _model(model: Any) -> ModelOut | str | None:

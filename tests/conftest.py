@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.test import Client
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from autotune.access.accounts import mailing
 from autotune.access.models import Membership, Organization, Role
 from autotune.access.models.audit import INSTALLATION
 from autotune.core.crypto import encryption
@@ -61,14 +62,14 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _turn(item):
-    """Tests of processes come first, so that one worker waits for them while the others compute, and none is met alone
+    """Tests of processes come first, so that one worker waits for them while the others compute, and none is left to the end
     at the end. The others stay as pytest-django ordered them: those that commit after those that do not."""
     waits = item.get_closest_marker("processes") and not uses_a_database(item)
     return (not waits, item.path.name != HEAVIEST)
 
 
 def _spread(items):
-    """Tests of pages take seconds each. They stand among the quick tests without a database, which are the last, so that
+    """Tests of pages take seconds each. They run among the quick tests without a database, which are the last, so that
     no worker is given all of them while the others have nothing left; walks over every page, which take minutes, before."""
     pages = [item for item in items if item.get_closest_marker("pages")]
     slow = [item for item in pages if not _is_long(item)]
@@ -96,7 +97,7 @@ def _keep_what_migrations_wrote(items):
     for item in items:
         if _commits(item):
             item.fixturenames.append("django_db_serialized_rollback")
-            if marker := item.get_closest_marker("django_db"):  # then pytest-django looks at the marker alone
+            if marker := item.get_closest_marker("django_db"):  # then pytest-django reads only the marker
                 whole = pytest.mark.django_db(*marker.args, **{**marker.kwargs, "serialized_rollback": True})
                 item.add_marker(whole, append=False)
 
@@ -178,6 +179,15 @@ SERVERS_OWN = encryption._once_committed
 def committed_keys_only(monkeypatch):
     """The keyring keeps what it keeps beside the server: in a test that does not commit, nothing."""
     monkeypatch.setattr(encryption, "_once_committed", SERVERS_OWN)
+
+
+@pytest.fixture(autouse=True)
+def _mail_is_sent_within_the_test():
+    """Mail is sent on other threads; without this, a mail of one test may arrive in the outbox of the next."""
+    yield
+    pool, mailing._pool = mailing._pool, None
+    if pool:
+        pool.shutdown(wait=True)
 
 
 @pytest.fixture(autouse=True)

@@ -243,9 +243,9 @@ class ExportFactory(DjangoModelFactory):
             over = {"status": "completed", "completed_at": now, "expires_at": now + timedelta(days=7)}
             fields = {**over, "sha256": "0" * 64, **fields}
         export = super()._create(model_class, *args, **fields)
-        for name, octets in (files or {}).items():
+        for name, content in (files or {}).items():
             file_id = ids.new()
-            stored = storing.store(export.pk, file_id, base64.b64decode(export.file_key), [octets])
+            stored = storing.store(export.pk, file_id, base64.b64decode(export.file_key), [content])
             ExportFile.objects.create(
                 id=file_id, export=export, number=0, name=name, stored_as=stored.name, bytes=stored.bytes,
                 sha256=stored.sha256, kind=name.partition(".")[0] if name.endswith(".json") else "data",

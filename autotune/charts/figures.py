@@ -12,29 +12,35 @@ from autotune.charts.svg import element, join
 NARROW, HALF, FULL = 360, 560, 960  # widths of a viewBox; charts.css shows the one that fits its container
 SHORT_CELL = 20  # characters
 TONES = ("neutral", "good", "warn", "bad")
-SERIES = 6  # how many colours a person can distinguish
+SERIES = 6  # how many colours a person can distinguish, and so lines of a chart
+COLOURS = SERIES
+PATTERNS = 3  # each colour as a full line and in two ways of dashes
+SLOTS = COLOURS * PATTERNS
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """The figures as text. The first cell of a row names it.
 
-    note  what the rows leave out, or nothing
+    note       what the rows leave out, or nothing
+    row_times  of a chart over time: where each row lies on its axis, in seconds since 1970, for js/crosshair.js
     """
 
     headers: tuple[str, ...]
     rows: list[tuple[str, ...]]
     note: str = ""
+    row_times: Sequence[float] = ()
 
     @property
     def body(self) -> SafeString:
         """The rows as HTML. Written here because a template takes five times as long for 400 of them."""
-        return join(_row(row) for row in self.rows)
+        places = [f' data-at="{row_time:.3f}"' for row_time in self.row_times] or [""] * len(self.rows)
+        return join(map(_row, self.rows, places))
 
 
-def _row(row: tuple[str, ...]) -> str:
+def _row(row: tuple[str, ...], place: str) -> str:
     cells = "".join(f"<td{_figure_class(cell)}><bdi>{escape(cell)}</bdi></td>" for cell in row[1:])
-    return f'<tr><th scope="row"{_figure_class(row[0])}><bdi>{escape(row[0])}</bdi></th>{cells}</tr>'
+    return f'<tr{place}><th scope="row"{_figure_class(row[0])}><bdi>{escape(row[0])}</bdi></th>{cells}</tr>'
 
 
 def _figure_class(cell: str) -> str:
@@ -108,10 +114,11 @@ def _svg(title: str, summary: str, drawing: Drawing, width: int) -> SafeString:
 
 
 def colour(place: int) -> str:
-    """Return the CSS class of the series at `place`."""
-    return f"chart-series-{place + 1}"
+    """Return the CSS classes of the series at `place` of SLOTS: a colour, and from the seventh on a pattern."""
+    pattern = place // COLOURS % PATTERNS
+    return f"chart-series-{place % COLOURS + 1}{f' chart-pattern-{pattern}' if pattern else ''}"
 
 
-def legend(names: Sequence[str], colours: Sequence[str]) -> tuple[LegendEntry, ...]:
-    """Return one key per name; none for a single name, which the title shows."""
-    return tuple(map(LegendEntry, names, colours)) if len(names) > 1 else ()
+def legend(names: Sequence[str], colours: Sequence[str], *, even_one: bool = False) -> tuple[LegendEntry, ...]:
+    """Return one key per name; none for a single name, which the title shows, unless `even_one`."""
+    return tuple(map(LegendEntry, names, colours)) if len(names) > 1 or (even_one and names) else ()

@@ -1,10 +1,9 @@
-"""Maps values to places, chooses round ticks, and formats numbers and times."""
+"""Maps values to places, chooses round ticks, and formats numbers."""
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 NBSP = "\u00a0"  # between a number and what it counts, so that no line breaks there
 MAGNITUDES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -13,12 +12,6 @@ UNREADABLE = 1e-6  # below it zeros cannot be counted at a glance, so there is a
 LEAST_SPAN = 1e-290  # a smaller span cannot be cut into steps: they would be 0
 SHORT_FROM = 10_000  # smaller counts are written in full
 NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
-STEPS_S = (
-    1, 5, 15, 30, 60, 300, 900, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 1_209_600,
-)  # fmt: skip
-STEPS_MONTHS = (1, 3, 6, 12, 24, 60, 120, 240, 600, 1200)
-DAY_S, MONTH_S = 86_400, 2_629_800
-ORIGIN = datetime(1970, 1, 5, tzinfo=UTC)  # a Monday, so that steps of weeks begin on Mondays
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,56 +76,6 @@ def inner_ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Return the round values within [low, high], for an axis whose ends are given."""
     room = (high - low) * 1e-9
     return [tick for tick in nice_ticks(low, high, count) if low - room <= tick <= high + room]
-
-
-def time_ticks(since: datetime, until: datetime, count: int = 6) -> list[datetime]:
-    """Return about `count` round times (UTC) within [since, until]: minutes, hours, days, Mondays, months or years."""
-    spacing_s = max((until - since).total_seconds(), 1) / count
-    if spacing_s > STEPS_S[-1]:
-        return _month_ticks(since, until, spacing_s / MONTH_S)
-    step = timedelta(seconds=STEPS_S[bisect_left(STEPS_S, spacing_s)])
-    tick = ORIGIN + math.ceil((since - ORIGIN) / step) * step
-    ticks = []
-    while tick <= until:
-        ticks.append(tick)
-        tick += step
-    return ticks
-
-
-def _month_ticks(since: datetime, until: datetime, spacing_months: float) -> list[datetime]:
-    step = STEPS_MONTHS[min(bisect_left(STEPS_MONTHS, spacing_months), len(STEPS_MONTHS) - 1)]
-    since = since.astimezone(UTC)
-    place = math.ceil((since.year * 12 + since.month - 1 + (since != _month(since))) / step) * step
-    ticks = []
-    while place // 12 < 10_000 and (tick := datetime(place // 12, place % 12 + 1, 1, tzinfo=UTC)) <= until:
-        ticks.append(tick)
-        place += step
-    return ticks
-
-
-def _month(moment: datetime) -> datetime:
-    return moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-
-
-def time_labels(ticks: Sequence[datetime]) -> list[str]:
-    """Return the shortest labels that distinguish the ticks; a midnight among hours shows its day."""
-    step = (ticks[1] - ticks[0]).total_seconds() if len(ticks) > 1 else DAY_S
-    return [_time_label(tick.astimezone(UTC), step) for tick in ticks]
-
-
-def _time_label(tick: datetime, step: float) -> str:
-    if step >= 365 * DAY_S:
-        return f"{tick:%Y}"
-    if step >= 28 * DAY_S:
-        return f"{tick:%b %Y}"
-    if step >= DAY_S or (tick.hour, tick.minute, tick.second) == (0, 0, 0):
-        return f"{tick.day} {tick:%b}"
-    return f"{tick:%H:%M}" if step >= 60 else f"{tick:%H:%M:%S}"
-
-
-def moment(at: datetime, *, seconds: bool = False) -> str:
-    """Format a time as `2026-11-28 14:00`, in UTC; headers and sentences name UTC."""
-    return at.astimezone(UTC).isoformat(" ")[: 19 if seconds else 16]
 
 
 def short(value: float) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from django.utils.safestring import SafeString
 
 from autotune.charts.figures import TONES
-from autotune.charts.scales import AxisScale, finite, short, with_unit
+from autotune.charts.scales import AxisScale, finite
 from autotune.charts.svg import element, place
+from autotune.charts.units import measure
 
 WIDTH, HEIGHT, ROOM = 96, 24, 3
+DOT, LAST_DOT = 1.5, 2  # radius of a point between gaps, and of the last one
 POINTS = 2 * (WIDTH - 2 * ROOM)
 
 
@@ -29,9 +31,7 @@ def spark_label(values: Sequence[float | None], unit: str = "") -> str:
     finite(numbers)
     if not numbers:
         return "No values"
-    first, last, least, most = (
-        with_unit(short(v), unit) for v in (numbers[0], numbers[-1], min(numbers), max(numbers))
-    )
+    first, last, least, most = (measure(value, unit) for value in (numbers[0], numbers[-1], min(numbers), max(numbers)))
     return f"From {first} to {last}; lowest {least}, highest {most}" if len(numbers) > 1 else f"Only {first}"
 
 
@@ -49,7 +49,7 @@ def _thinned(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _line(values: Sequence[float | None], tone: str) -> str:
-    """Draw the line in runs between gaps, and a dot at the last value."""
+    """Draw the line in runs between gaps, and dots at the last value and at those between two gaps."""
     numbers = [value for value in values if value is not None]
     if not numbers:
         return element("line", x1=ROOM, x2=WIDTH - ROOM, y1=HEIGHT / 2, y2=HEIGHT / 2, class_="chart-grid")
@@ -61,5 +61,14 @@ def _line(values: Sequence[float | None], tone: str) -> str:
             path += f"{'L' if open_ else 'M'}{place(across(at))} {place(up(value))}"
         open_ = value is not None
     last = max(at for at, value in enumerate(values) if value is not None)
-    dot = element("circle", cx=across(last), cy=up(numbers[-1]), r=2, class_=f"chart-dot {tone}")
-    return element("path", d=path, class_=f"chart-line {tone}") + dot
+    dots = "".join(
+        element("circle", cx=across(at), cy=up(value), r=LAST_DOT if at == last else DOT, class_=f"chart-dot {tone}")
+        for at, value in enumerate(values)
+        if value is not None and (at == last or _is_alone(values, at))
+    )
+    return element("path", d=path, class_=f"chart-line {tone}") + dots
+
+
+def _is_alone(values: Sequence[float | None], at: int) -> bool:
+    """Return whether a value has a gap, or nothing, on both sides."""
+    return all(value is None for value in (*values[max(at - 1, 0) : at], *values[at + 1 : at + 2]))

@@ -6,42 +6,62 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from autotune.charts.axes import framed, time_axis, value_axis
+from autotune.charts.axes import framed, time_axis, time_places, value_axis
 from autotune.charts.figures import NARROW, SERIES, TONES, Chart, Drawing, Table, colour, drawn, legend, nothing
-from autotune.charts.scales import AxisScale, amounts, aware, exact, moment, nice_ticks, short, with_unit
+from autotune.charts.scales import AxisScale, amounts, aware, nice_ticks
 from autotune.charts.svg import element, isolated, titled
+from autotune.charts.times import fitted, moments, named_moment, time_header
+from autotune.charts.units import AxisUnit, axis_unit, measure
 
 HEIGHT, NARROW_HEIGHT = 240, 210
 COLUMNS = 400  # more would be thinner than a pixel
+LEAST_WIDTH, LEAST_HEIGHT = 2.0, 1.5  # units: a single failure among thousands stays visible
 
 Stack = tuple[datetime, Sequence[float]]
 
 
 def columns(
-    title: str, stacks: Sequence[Stack], names: Sequence[str], *, unit: str = "", since: datetime | None = None,
-    until: datetime | None = None, tones: Sequence[str] = (), wide: bool = True, empty: str = "Nothing in this time.",
+    title: str, stacks: Sequence[Stack], names: Sequence[str], *, axis: str = "", unit: str = "",
+    since: datetime | None = None, until: datetime | None = None, tones: Sequence[str] = (), wide: bool = True,
+    empty: str = "Nothing in this time.",
 ) -> Chart:  # fmt: skip
     """Draw one column per time, made of one amount per name, the first at the foot.
 
     stacks  (when the column's time begins, amounts in the order of `names`); equally far apart, but some may be missing
-    since   where the axis begins, and `until` where it ends; without them it fits the columns
+    axis    what the amounts are, without it the title
+    since   where the axis begins, and `until` where it ends; if only a part of this time has amounts, that part
     tones   one per name: neutral, good, warn or bad; without them each name has a colour of its own
     """
     _check(stacks, names, tones)
     aware(edge for edge in (since, until) if edge)
-    headers = ("Time (UTC)", *names)
+    stacks = [stack for stack in stacks if (since is None or stack[0] >= since) and (until is None or stack[0] < until)]
+    scale = axis_unit([sum(amounts_) for _, amounts_ in stacks], unit)
+    headers = (time_header(), *names)
     if not any(amount for _, amounts_ in stacks for amount in amounts_):
         return nothing(title, empty, headers, wide=wide)
     step = _step(sorted(time for time, _ in stacks))
     drawn_stacks, step, merge_count = _merged(sorted(stacks, key=lambda stack: stack[0]), step)
     colours = [f"chart-tone-{tone}" for tone in tones] or list(map(colour, range(len(names))))
-    plot = _Plot(
-        drawn_stacks, names, colours, step, since or drawn_stacks[0][0], until or drawn_stacks[-1][0] + step, unit
-    )
-    summary = _summary(drawn_stacks, names, unit)
+    begin, end = since or drawn_stacks[0][0], until or drawn_stacks[-1][0] + step
+    times = [time for time, amounts_ in drawn_stacks if any(amounts_)]
+    begin, end, part = fitted(min(times), min(max(times) + step, end), begin, end, step)
+    drawn_stacks = [stack for stack in drawn_stacks if begin <= stack[0] < end]
+    plot = _Plot(drawn_stacks, names, colours, step, begin, end, scale, axis or title)
+    summary = f"{_summary(drawn_stacks, names, unit)} {part}".strip()
     note = f"Each row is the sum of {merge_count} columns." if merge_count > 1 else ""
-    table = Table(headers, [(moment(time), *map(exact, amounts_)) for time, amounts_ in drawn_stacks], note)
+    table = _table(headers, drawn_stacks, step, scale, note)
     return Chart(title, summary, drawn(title, summary, plot.draw, wide=wide), table, wide, legend(names, colours))
+
+
+def _table(
+    headers: tuple[str, ...], drawn_stacks: Sequence[Stack], step: timedelta, scale: AxisUnit, note: str
+) -> Table:
+    """Return the amounts as a table; the place of a row is the middle of its column."""
+    times = [time for time, _ in drawn_stacks]
+    rows = [
+        (text, *map(scale.written, amounts_)) for text, (_, amounts_) in zip(moments(times), drawn_stacks, strict=True)
+    ]
+    return Table(headers, rows, note, [(time + step / 2).timestamp() for time in times])
 
 
 def _check(stacks: Sequence[Stack], names: Sequence[str], tones: Sequence[str]) -> None:
@@ -77,9 +97,9 @@ def _summary(drawn_stacks: Sequence[Stack], names: Sequence[str], unit: str) -> 
     totals = [sum(amounts_[at] for _, amounts_ in drawn_stacks) for at in range(len(names))]
     peak_time, peak = max(drawn_stacks, key=lambda stack: sum(stack[1]))
     totals_text = "; ".join(
-        f"{isolated(name, 24)} {with_unit(short(total), unit)}" for name, total in zip(names, totals, strict=True)
+        f"{isolated(name, 24)} {measure(total, unit)}" for name, total in zip(names, totals, strict=True)
     )
-    return f"{totals_text}; most at {moment(peak_time)} UTC: {with_unit(short(sum(peak)), unit)}."
+    return f"{totals_text}; most at {named_moment(peak_time)}: {measure(sum(peak), unit)}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +112,25 @@ class _Plot:
     step: timedelta
     since: datetime
     until: datetime
-    unit: str
+    scale: AxisUnit
+    axis: str
 
     def draw(self, width: int) -> Drawing:
         height = NARROW_HEIGHT if width == NARROW else HEIGHT
-        amounts_ = [amount for _, stack in self.stacks for amount in stack]
-        ticks = nice_ticks(
-            0, max(sum(stack) for _, stack in self.stacks), 4, whole=all(float(a).is_integer() for a in amounts_)
-        )
-        frame = framed(width, height, ticks, unit=self.unit)
+        ticks, name = self._ticks(), self.scale.header(self.axis)
+        frame = framed(width, height, ticks, name=name)
         across = AxisScale(self.since.timestamp(), self.until.timestamp(), frame.left, frame.right)
-        up = AxisScale(0, ticks[-1], frame.bottom, frame.top)
-        body = value_axis(frame, ticks, unit=self.unit) + time_axis(frame, self.since, self.until)
+        up = AxisScale(0, ticks[-1] * self.scale.divisor, frame.bottom, frame.top)
+        body = value_axis(frame, ticks, name=name) + time_axis(frame, self.since, self.until)
         for time, stack in self.stacks:
-            if self.since <= time < self.until:
-                body += self._column(time, stack, across, up)
-        return Drawing(width, height, body)
+            body += self._column(time, stack, across, up)
+        places = time_places(frame, self.since, self.until) | {"data_colours": ",".join(self.colours)}
+        return Drawing(width, height, body, attributes=places)
+
+    def _ticks(self) -> list[float]:
+        highest = max(sum(stack) for _, stack in self.stacks) / self.scale.divisor
+        whole = self.scale.divisor == 1 and all(float(a).is_integer() for _, stack in self.stacks for a in stack)
+        return nice_ticks(0, highest, 4, whole=whole)
 
     def _column(self, at: datetime, stack: Sequence[float], across: AxisScale, up: AxisScale) -> str:
         """Draw one column, with its amounts as a tooltip."""
@@ -117,15 +140,17 @@ class _Plot:
             element(
                 "rect",
                 x=left + gap / 2,
-                y=up(top),
-                width=max(right - left - gap, 0.5),
-                height=up(foot) - up(top),
+                y=min(up(top), up(foot) - LEAST_HEIGHT),
+                width=max(right - left - gap, LEAST_WIDTH),
+                height=max(up(foot) - up(top), LEAST_HEIGHT),
                 class_=f"chart-fill {self.colours[place]}",
             )
             for place, foot, top in _pieces(stack)
         ]
-        amounts_text = "; ".join(f"{isolated(n, 24)} {exact(a)}" for n, a in zip(self.names, stack, strict=True))
-        return titled("g", f"{moment(at)} UTC: {amounts_text}", "".join(parts)) if parts else ""
+        amounts_text = "; ".join(
+            f"{isolated(n, 24)} {self.scale.written(a)}" for n, a in zip(self.names, stack, strict=True)
+        )
+        return titled("g", f"{named_moment(at)}: {amounts_text}", "".join(parts)) if parts else ""
 
 
 def _pieces(stack: Sequence[float]) -> Iterator[tuple[int, float, float]]:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.charts.axes import share_axis
-from autotune.charts.figures import NARROW, Chart, Drawing, Table, drawn, nothing
+from autotune.charts.figures import NARROW, Chart, Drawing, Table, colour, drawn, nothing
 from autotune.charts.rows import laid_out
-from autotune.charts.scales import AxisScale, alike, amounts, exact, finite, nice_ticks, short
+from autotune.charts.scales import AxisScale, amounts, exact, finite, nice_ticks, short
 from autotune.charts.svg import element, isolated, linked, own_address, titled
+from autotune.core.pages import formats
 
 ROW, FOOT = 32, 26
 NARROW_SPAN = 0.5  # of [0, 1]: intervals that lie closer together get an axis of their own
@@ -16,7 +17,11 @@ CAP = 4
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean, its interval [low, high], the number of its values, and the address of its link."""
+    """A mean, its interval [low, high], and the number of its values.
+
+    href  the address of its link
+    slot  its place among the colours
+    """
 
     label: str
     mean: float
@@ -24,6 +29,7 @@ class Interval:
     high: float
     count: int
     href: str = field(default="", kw_only=True)
+    slot: int | None = field(default=None, kw_only=True)
 
 
 def intervals(
@@ -62,7 +68,8 @@ def axis(rows: Sequence[Interval]) -> list[float]:
 
 def _summary(rows: Sequence[Interval], ticks: Sequence[float]) -> str:
     best = max(rows, key=lambda row: row.mean)
-    interval_text = f"{isolated(best.label)} {short(best.mean)} ({short(best.low)} to {short(best.high)})"
+    low, high = formats.score(best.low), formats.score(best.high)
+    interval_text = f"{isolated(best.label)} {formats.score(best.mean)} ({low} to {high})"
     part = "" if (ticks[0], ticks[-1]) == (0, 1) else f" The axis shows {short(ticks[0])} to {short(ticks[-1])} only."
     return f"{'Highest mean: ' if len(rows) > 1 else 'Mean of '}{interval_text}.{part}"
 
@@ -76,9 +83,10 @@ class _Plot:
     noun: str
 
     def draw(self, width: int) -> Drawing:
-        values = alike([row.mean for row in self.rows])
-        lows, highs = alike([row.low for row in self.rows]), alike([row.high for row in self.rows])
-        notes = ["" if width == NARROW else f"{low} – {high}" for low, high in zip(lows, highs, strict=True)]
+        values = [formats.score(row.mean) for row in self.rows]
+        notes = [
+            "" if width == NARROW else f"{formats.score(row.low)} – {formats.score(row.high)}" for row in self.rows
+        ]
         layout = laid_out(width, [row.label for row in self.rows], values, notes, mark=ROW if width != NARROW else 20)
         across = AxisScale(self.ticks[0], self.ticks[-1], layout.frame.left + 8, layout.frame.right - 8)
         body = share_axis(layout.frame, self.ticks, across)
@@ -95,14 +103,14 @@ class _Plot:
     def _whisker(self, row: Interval, y: float, across: AxisScale) -> str:
         """Draw the interval as a line with ends and the mean as a dot, with the figures as a tooltip."""
         left, right = across(row.low), across(row.high)
-        y = round(y)
+        y, colour_ = round(y), "chart-tone-neutral" if row.slot is None else colour(row.slot)
         whisker = element(
             "path",
             d=f"M{left:.1f} {y - CAP}v{2 * CAP}M{left:.1f} {y}H{right:.1f}M{right:.1f} {y - CAP}v{2 * CAP}",
-            class_="chart-whisker",
+            class_=f"chart-whisker {colour_}",
         )
         target = element("rect", x=left - 6, y=y - 10, width=right - left + 12, height=20, class_="chart-target")
-        dot = element("circle", cx=across(row.mean), cy=y, r=5, class_="chart-dot chart-tone-neutral")
+        dot = element("circle", cx=across(row.mean), cy=y, r=5, class_=f"chart-dot {colour_}")
         span = f"{exact(row.low)} to {exact(row.high)}"
         title = f"{isolated(row.label)}: {exact(row.mean)} ({span}), {exact(row.count)} {self.noun}"
         return titled("g", title, target + whisker + dot)

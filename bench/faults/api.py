@@ -1,4 +1,4 @@
-"""Calls to the server under test, by the standard library alone."""
+"""Calls to the server under test, with only the standard library."""
 
 import http.client
 import json
@@ -55,7 +55,7 @@ class Api:
 
 
 def control(port: int, name: str, **members: Any) -> dict:
-    """Tell a grader of the harness how to be; what it says of itself."""
+    """Set the behaviour of a grader of the harness and return its counters."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("POST", f"/control/{name}", json.dumps(members))

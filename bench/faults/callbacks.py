@@ -81,7 +81,7 @@ async def _deliver(x: Exchange, *, late: bool) -> None:
 
 
 async def _until_settled(x: Exchange, http: aiohttp.ClientSession, body: bytes, kind: str) -> None:
-    """As the protocol asks of a grader: again after 401, 429, 5xx or nothing, until told to stop."""
+    """As the protocol asks of a grader: again after 401, 429, 5xx or nothing, until it must stop."""
     wait, end = AGAIN_S[0], time.monotonic() + PATIENCE_S
     while time.monotonic() < end and await _send(x, http, body, kind) not in STOP:
         await asyncio.sleep(wait * random.uniform(0.5, 1))

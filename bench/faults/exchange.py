@@ -17,7 +17,7 @@ OK = {200: b"OK", 202: b"Accepted"}
 
 @dataclass
 class Personality:
-    """A grader: several live in one process, told apart by their path. `memory` is for its misbehaviour."""
+    """A grader: several live in one process, distinguished by their path. `memory` is for its misbehaviour."""
 
     name: str
     journal: "Writer"
@@ -100,9 +100,9 @@ class Exchange:
             % (status, OK.get(status, b"-"), kind, len(body), headers, body)
         )
 
-    def raw(self, octets: bytes) -> None:
+    def raw(self, content: bytes) -> None:
         if not self.transport.is_closing():
-            self.transport.write(octets)
+            self.transport.write(content)
 
     @property
     def over(self) -> bool:

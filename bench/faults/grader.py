@@ -95,12 +95,12 @@ class GraderConnection(Connection):
             self.stub.begin(x)
 
     def _reply(self, status: int, out: dict, key: bytes, request: str) -> None:
-        octets, stamp = dumps(out), b"%d" % time.time()
-        signature = sign(key, stamp, request.encode(), octets).encode()
+        body, stamp = dumps(out), b"%d" % time.time()
+        signature = sign(key, stamp, request.encode(), body).encode()
         self.transport.write(
             b"HTTP/1.1 %d -\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
             b"X-Autotune-Response-Timestamp: %b\r\nX-Autotune-Response-Signature: %b\r\n\r\n%b"
-            % (status, len(octets), stamp, signature, octets)
+            % (status, len(body), stamp, signature, body)
         )
 
 

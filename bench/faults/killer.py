@@ -15,7 +15,7 @@ WEIGHTS = {"worker": 6, "web": 2, "web child": 1, "beat": 1}
 
 @dataclass
 class Killer:
-    """`kills` of them, spread over the work's progress; by time alone when that stands still.
+    """`kills` of them, spread over the work's progress; by time only when there is no progress.
 
     by_time_s  a kill every so many seconds instead
     """

@@ -64,11 +64,11 @@ async def drip_body(x: Exchange) -> None:
     await _drip(x, body)
 
 
-async def _drip(x: Exchange, octets: bytes) -> None:
-    for octet in octets:
+async def _drip(x: Exchange, content: bytes) -> None:
+    for byte in content:
         if x.over:
             return
-        x.raw(bytes([octet]))
+        x.raw(bytes([byte]))
         await asyncio.sleep(DRIP_S)
 
 
@@ -208,7 +208,7 @@ async def reordered(x: Exchange) -> None:
 
 
 async def missing(x: Exchange) -> None:
-    """Leaves out the first of several; alone it is answered."""
+    """Leaves out the first of several; a single item is answered."""
     right = x.good()
     kept = right["scores"][1:] if len(right["scores"]) > 1 else right["scores"]
     x.who.journal.note("answer", x.who.name, x.request, [entry["completionId"] for entry in kept])

@@ -7,7 +7,7 @@ from .system import System
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much; `--short`, the default and `--full` differ in these alone."""
+    """The amounts of work; `--short`, the default and `--full` differ only in these."""
 
     completions: int  # of kills
     kills: int

@@ -27,7 +27,7 @@ class Answers:
     """What the tries brought: by status, or by the kind of error where none came."""
 
     statuses: Counter[str] = field(default_factory=Counter)
-    tries: list[tuple[float, float, str]] = field(default_factory=list)  # begun, seconds, status
+    tries: list[tuple[float, float, str]] = field(default_factory=list)  # start, seconds, status
     repeated: int = 0
     refused: list[str] = field(default_factory=list)
 

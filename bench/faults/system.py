@@ -1,4 +1,4 @@
-"""A whole server for the faults: the Procfile's web, workers and beat, with what they stand on, all of it the harness's own."""
+"""A whole server for the faults: the Procfile's web, workers and beat, with the services they need, all started by the harness."""
 
 import contextlib
 import os

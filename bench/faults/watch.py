@@ -1,7 +1,7 @@
-"""Looks at the database while faults happen: does due work stand still, and for how long?
+"""Watches the database during faults: does due work stop, and for how long?
 
 A run counts as idle since its last sign of life: the last renewal of its lease, or the moment its sleep was over. Runs
-that nobody has claimed yet stand in a queue; for them counts how long nothing at all was claimed or scored.
+that nobody has claimed yet are in a queue; for them counts how long nothing at all was claimed or scored.
 """
 
 import time

@@ -1,5 +1,6 @@
 """Pages that show a grader's figures, health and settings."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -20,6 +21,7 @@ from graders.health import reports
 from graders.health import responses as health_responses
 from graders.models import Grader
 from graders.pages import finding
+from graders.signals import grader_error_texts
 from graders.statistics import reports as statistics_reports
 from graders.statistics.marketplace import PublicFigures
 from graders.statistics.responses import GraderStatsOut
@@ -52,7 +54,7 @@ def grader(request: PageRequest, grader_id: UUID) -> HttpResponse:
         **finding.present_state(grader),
         "report": report,
         "charts": _charts(report, window),
-        "errors": _errors(report),
+        "errors": _errors(request.principal, grader, report),
         "versions": versions.newest(grader, SHOWN_VERSIONS),
         "version_count": grader.versions.count(),
         "success": None if report.error_rate is None else 1 - report.error_rate,
@@ -109,15 +111,15 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
         "work": columns(
             "Scored and failed", [(moment, (point.scored, point.errors)) for moment, point in points],
             ("Scored", "Failed"), since=since, until=until, tones=("good", "bad"),
-            empty="Autotune did not call it in this period.",
+            axis="Attempts",            empty="Autotune did not call it in this period.",
         ),
         "latency": lines(
-            "Mean latency", [Series("Mean latency", latency)], since=since, until=until, unit="ms", low=0, wide=False,
-            empty="It scored nothing in this period.",
+            "Mean latency", [Series("Mean latency", latency)], since=since, until=until, axis="Latency", unit="ms",
+            low=0, wide=False, empty="It scored nothing in this period.",
         ),
         "means": lines(
-            "Mean score", [Series("Mean score", means)], since=since, until=until, low=0, high=1, wide=False,
-            empty="It scored nothing in this period.",
+            "Mean score", [Series("Mean score", means)], since=since, until=until, unit="score", low=0, high=1,
+            wide=False, empty="It scored nothing in this period.",
         ),
         "scores": histogram("Scores", report.score_distribution, empty="It scored nothing in this period."),
         "errors": bars(
@@ -127,8 +129,10 @@ def _charts(report: GraderStatsOut, window: str) -> dict[str, Chart]:
     }  # fmt: skip
 
 
-def _errors(report: GraderStatsOut) -> list[dict[str, Any]]:
-    """Return each failure code with its share of all attempts, who is responsible, and what must change."""
+def _errors(principal: Principal, grader: Grader, report: GraderStatsOut) -> list[dict[str, Any]]:
+    """Return each failure code with its share of all attempts, who is responsible, what must change, and the grader's
+    own error text where the advice refers to it."""
+    texts = _error_texts(principal, grader, [error.code for error in report.errors])
     attempts = report.total_scored + sum(error.count for error in report.errors)
     return [
         {
@@ -137,6 +141,16 @@ def _errors(report: GraderStatsOut) -> list[dict[str, Any]]:
             "share": error.count / attempts,
             "fault": failure_codes.fault(error.code),
             "advice": failure_codes.advice(error.code),
+            "text": texts.get(error.code, ""),
         }
         for error in report.errors
     ]
+
+
+def _error_texts(principal: Principal, grader: Grader, codes: Collection[str]) -> dict[str, str]:
+    """Return the newest error text of each code whose advice refers to it."""
+    wordy = [code for code in codes if code in failure_codes.ERROR_TEXT_CODES]
+    if not wordy:
+        return {}
+    replies = grader_error_texts.send(sender=Grader, principal=principal, grader_id=grader.pk, codes=wordy)
+    return {code: text for _, texts in replies for code, text in texts.items()}

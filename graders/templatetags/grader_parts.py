@@ -1,6 +1,4 @@
-"""Template filters of the pages of graders: the functions of `graders/pages/explanations.py`, and `moment`."""
-
-from datetime import datetime
+"""Template filters of the pages of graders: the functions of `graders/pages/explanations.py`."""
 
 from django import template
 
@@ -13,9 +11,3 @@ for explain in (
     *(explanations.pause, explanations.check_name, explanations.visibility),
 ):
     register.filter(explain.__name__, explain)
-
-
-@register.filter
-def moment(text: str | None) -> datetime | None:
-    """Parse a time of an API response, for the tag `when`."""
-    return datetime.fromisoformat(text) if text else None

@@ -44,7 +44,7 @@ class ReviewsInline(NewestRowsInline):
     verbose_name_plural = "reviews"
     fields = (
         state(),
-        figure("value", formats.score, "preliminary score"),
+        figure("preliminary_value", formats.score, "preliminary score"),
         linked("grader"),
         linked("claimed_by"),
         linked("decided_by"),

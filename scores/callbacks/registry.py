@@ -8,7 +8,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -23,6 +23,7 @@ from graders import credentials, targets
 from graders.gateway import callbacks as gateway
 from graders.gateway import signing
 from graders.gateway.callbacks import CallbackAttempt, CallbackResponse, State
+from graders.gateway.evidence import callback_evidence
 from graders.gateway.types import CallbackAddress, GraderCall, GraderTarget
 from graders.models import GraderSecret
 from graders.verdicts import Failure, GraderOptions, Verdict
@@ -183,7 +184,13 @@ class _Reception:
     def _missed(self, name: str, failure: Failure) -> FailedAttempt:
         run = self.runs[name]
         decision = RetryDecision(failure.code, failure.message)
-        return FailedAttempt(self._claimed(run), decision, step=self._step(run, failure.code))
+        step = self._step(run, failure.code)
+        return FailedAttempt(self._claimed(run), decision, step=step, evidence=self._evidence(name))
+
+    def _evidence(self, name: str) -> dict[str, Any]:
+        duration_ms = max(0.0, (self.now - self.row.created_at) / timedelta(milliseconds=1))
+        secrets = [secret.value for secret in self.target.signing]
+        return callback_evidence(self.body, self.row.request_id, name, len(self.items), duration_ms, secrets)
 
     def _step(self, run: WorkflowRun, outcome: str) -> dict:
         attempt = self.items[run.pk].attempt

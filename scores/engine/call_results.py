@@ -31,12 +31,16 @@ class JudgedRun:
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """A failed attempt on a run, and what follows from it. `called` is false if no call was sent."""
+    """A failed attempt on a run, and what follows from it. `called` is false if no call was sent.
+
+    evidence  what is known about the call (scores/engine/evidence.py)
+    """
 
     run: ClaimedRun
     decision: RetryDecision
     called: bool = True
     step: dict[str, Any] | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ current group. No transaction is open during a call, and the drain keeps no conn
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from autotune.core.clock import database_now
@@ -222,7 +223,7 @@ class Drain:
         for run, material in entries:
             verdict = end.results[material.item.completion_id]
             if isinstance(verdict, Failure):
-                self._miss(run, verdict, end.call.at)
+                self._miss(run, verdict, end.call.at, end.evidence(material.item.completion_id))
             elif isinstance(verdict, Acceptance):
                 assert end.waits_until is not None  # a 202 to a call without a callback address is a failure
                 self.results.accepted.append(PostponedRun(run, end.waits_for, end.waits_until, "accepted", end.call.at))
@@ -248,7 +249,13 @@ class Drain:
         self.pace.give_back(1)
         self._miss(run, failure)
 
-    def _miss(self, run: ClaimedRun, failure: Failure, sent_at: datetime | None = None) -> None:
+    def _miss(
+        self,
+        run: ClaimedRun,
+        failure: Failure,
+        sent_at: datetime | None = None,
+        evidence: dict[str, Any] | None = None,
+    ) -> None:
         """Note a failed attempt and decide what follows from it; `sent_at` is None if no call was sent."""
         now = self._now()
         decision = retries.decide(
@@ -261,7 +268,8 @@ class Drain:
             now=now,
         )
         about = entry("call", run.attempt, failure.code, started=sent_at, ended=now, wake_at=decision.wake_at)
-        self.results.missed.append(FailedAttempt(run, decision, sent_at is not None, about))
+        described = {**(evidence or {}), "cause": failure.code}
+        self.results.missed.append(FailedAttempt(run, decision, sent_at is not None, about, described))
 
     def _group_is_due(self) -> bool:
         size = len(self.results)

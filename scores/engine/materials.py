@@ -50,12 +50,14 @@ class TaskFacts:
     """A task's settings for calls, retries, reviews and rewards.
 
     review_below     scores with less confidence need a review
+    review_blind     reviewers do not see these scores before they decide
     use_calibration  rewards use calibrated values
     """
 
     options: GraderOptions
     policy: RetrySettings
     review_below: float | None
+    review_blind: bool
     use_calibration: bool
 
 
@@ -94,12 +96,14 @@ class TaskFactsCache:
                 "include_dimensions",
                 "include_explanation",
                 "review_below_confidence",
+                "review_blind",
                 "use_calibration",
             ).get(pk=task_id)
             facts = TaskFacts(
                 GraderOptions(task.include_dimensions, task.include_explanation),
                 RetrySettings(task.max_attempts, task.backoff_ms, task.max_backoff_ms),
                 task.review_below_confidence,
+                task.review_blind,
                 task.use_calibration,
             )
             cached = self._tasks[task_id] = (time.monotonic() + FRESH_S, facts)

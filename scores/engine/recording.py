@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from graders.statistics import tallies
-from scores.engine import settling
+from scores.engine import evidence, settling
 from scores.engine.call_results import CallResults, FailedAttempt, JudgedRun
 from scores.engine.claims import ClaimedRun
 from scores.engine.materials import TaskFactsCache
@@ -82,10 +82,12 @@ def _save(grader_id: UUID, grader_version_id: UUID, results: CallResults, facts:
     store = statements(connection.vendor)
     moved = store.complete(grader_id, grader_version_id, [_success(entry, facts) for entry in certain])
     failed = store.fail([_failed(entry) for entry in final])
-    store.sleep([_failed(entry) for entry in results.missed if entry.decision.wake_at is not None])
+    slept = store.sleep([_failed(entry) for entry in results.missed if entry.decision.wake_at is not None])
+    if results.missed:
+        evidence.record(grader_id, results.missed, {*slept, *(run.run_id for run in failed)})
     store.rest([postponed.paused("hold") for postponed in results.resting])
     store.wait([postponed.paused("call") for postponed in results.accepted])
-    opened = opening.open(doubtful, grader_id, grader_version_id) if doubtful else set()
+    opened = opening.open(doubtful, grader_id, grader_version_id, facts) if doubtful else set()
     if shared:
         ended = _shared(entry for entry in certain if entry.run.run_id in moved)
         settling.settle(ended | {run.completion_id for run in failed if run.counts}, facts)

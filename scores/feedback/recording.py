@@ -28,6 +28,7 @@ def of_review(review: Review, *, anchored: bool) -> Feedback:
         value=review.decided_value,
         raw_value=review.decided_raw_value,
         explanation=review.explanation,
+        blind=review.blind,
         anchored=anchored,
         created_at=review.decided_at,
         updated_at=review.decided_at,

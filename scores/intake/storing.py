@@ -12,7 +12,6 @@ from autotune.core.crypto import encryption
 from autotune.core.crypto.fields import LegibleRow, encrypted
 from autotune.core.errors import FieldError
 from graders.models import Grader
-from graders.states import GraderStatus
 from scores.engine import wakeups
 from scores.intake import external_ids
 from scores.intake.drafts import CompletionDraft
@@ -22,6 +21,7 @@ from scores.states import RunPurpose, RunStatus, WaitKind
 from tasks.conversations import form_of
 from tasks.digests import Digester
 from tasks.models import Completion, PanelMember, Task, TaskVersion
+from tasks.panels import blocks_submissions
 from tasks.states import CompletionSource, ConversationShape, PanelPart
 
 COMPLETION_COLUMNS = (
@@ -71,14 +71,7 @@ class TaskPanel:
     @property
     def inactive(self) -> Grader | None:
         """A scoring grader that is inactive, or None."""
-        return next(
-            (
-                grader
-                for grader, part in self.graders
-                if part == PanelPart.SCORING and (grader.status == GraderStatus.INACTIVE or grader.deleted_at)
-            ),
-            None,
-        )
+        return next((grader for grader, part in self.graders if blocks_submissions(grader, part)), None)
 
     def is_judged_outside(self, organization_id: UUID) -> bool:
         """Whether a grader of another organization would see prompts and responses."""

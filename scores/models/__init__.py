@@ -9,12 +9,13 @@ lookup for every row.
 from scores.models.callbacks import Callback, CallbackItem
 from scores.models.counters import ScoreCount, ScoreTally, TaskCount, TaskTally, UncountedTask
 from scores.models.erasures import Erasure, LegalHold
+from scores.models.evidence import AttemptEvidence
 from scores.models.live import LiveAnswer, RewardEndpoint
 from scores.models.reviews import Review
 from scores.models.runs import Pulse, WorkflowRun
 from scores.models.scores import Reward, Score
 
 __all__ = [
-    "Callback", "CallbackItem", "Erasure", "LegalHold", "LiveAnswer", "Pulse", "Review", "Reward", "RewardEndpoint",
-    "Score", "ScoreCount", "ScoreTally", "TaskCount", "TaskTally", "UncountedTask", "WorkflowRun",
+    "AttemptEvidence", "Callback", "CallbackItem", "Erasure", "LegalHold", "LiveAnswer", "Pulse", "Review", "Reward",
+    "RewardEndpoint", "Score", "ScoreCount", "ScoreTally", "TaskCount", "TaskTally", "UncountedTask", "WorkflowRun",
 ]  # fmt: skip

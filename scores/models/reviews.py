@@ -21,6 +21,7 @@ class Review(models.Model):
     run            at most one of its reviews is open; a run that was retried after a rejection may have several
     raw_value      the preliminary raw value, if the grader gave one; null: it follows from `value`
     details        of the preliminary verdict, as in Score
+    blind          nobody sees the preliminary verdict while the review is open, and an approval needs a value
     claimed_until  until when the reviewer who claimed it is the only one who may decide
     expires_at     when the run fails with `review_expired` if nobody has decided
     """
@@ -39,6 +40,7 @@ class Review(models.Model):
     reasoning = EncryptedTextField(null=True)
     details = EncryptedJSONField(null=True)
     dimensions = models.JSONField(null=True)
+    blind = models.BooleanField(default=False, db_default=False)
     claimed_by = models.ForeignKey(
         User, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="+"
     )
@@ -71,3 +73,12 @@ class Review(models.Model):
     @property
     def public_id(self) -> str:
         return ids.encode("rev", self.pk)
+
+    @property
+    def hides_verdict(self) -> bool:
+        return self.blind and self.status == ReviewStatus.OPEN
+
+    @property
+    def preliminary_value(self) -> float | None:
+        """The grader's value; None while the review hides it."""
+        return None if self.hides_verdict else self.value

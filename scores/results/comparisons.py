@@ -40,6 +40,11 @@ prompts as materialized (
     select model, count(*) as n, sum(value) as total from recent group by model, prompt, lone
 ),
 means as (select model, sum(total) / sum(n) as mean from prompts group by model),
+ranked as (
+    select model, value, row_number() over (partition by model order by value) - 1 as place,
+        count(*) over (partition by model) as n
+    from recent
+),
 deviations as (
     select prompts.model, n, total, total - mean * n as deviation from prompts join means on means.model = prompts.model
 )
@@ -50,6 +55,11 @@ select 'model', model, count(*), sum(n), sum(total),
 from deviations group by model
 union all
 select 'time', model, {moment}, count(*), sum(value), 0, 0, 0 from recent, span group by 2, 3
+union all
+select 'rank', model, place, n, value, 0, 0, 0 from ranked
+where place in (
+    (n - 1) / 4, (n - 1) / 4 + 1, (n - 1) * 2 / 4, (n - 1) * 2 / 4 + 1, (n - 1) * 3 / 4, (n - 1) * 3 / 4 + 1
+)
 union all
 select 'span', '', 0, count(*), {since}, {until}, 0, 0 from recent
 """
@@ -79,6 +89,7 @@ class ModelFigures:
     count    scored completions; `prompts` is how many different prompts they answer
     error    of the mean: the standard error, by prompts; None with fewer than two of them
     margin   half of the mean's 95 % interval
+    quartiles  the 25th, 50th and 75th percentile, between neighbours by rank
     bins     counts in BINS buckets of [0, 1], the last closed
     moments  (middle of a period, its mean), in order; periods without a score are left out
     """
@@ -88,6 +99,7 @@ class ModelFigures:
     prompts: int
     mean: float
     error: float | None
+    quartiles: tuple[float, float, float]
     bins: list[int]
     moments: list[tuple[datetime, float]]
 
@@ -205,7 +217,7 @@ def _error(prompts: int, n: float, spread: float) -> float | None:
 
 
 def _comparison(rows: Sequence[Sequence[Any]]) -> ModelComparison:
-    parts: dict[str, list[Sequence[Any]]] = {"bin": [], "model": [], "time": [], "span": []}
+    parts: dict[str, list[Sequence[Any]]] = {"bin": [], "model": [], "time": [], "rank": [], "span": []}
     for row in rows:
         parts[row[0]].append(row[1:])
     _, _, count, first, last, *_ = parts["span"][0]
@@ -218,8 +230,24 @@ def _comparison(rows: Sequence[Sequence[Any]]) -> ModelComparison:
         bins = _bins(row[1:] for row in parts["bin"] if row[0] == model)
         moments = _moments((row[1:] for row in parts["time"] if row[0] == model), since, step)
         error = _error(int(prompts), float(n), float(spread))
-        models.append(ModelFigures(model, int(n), int(prompts), min(1.0, total / float(n)), error, bins, moments))
+        quartiles = _quartiles(row[1:] for row in parts["rank"] if row[0] == model)
+        mean = min(1.0, total / float(n))
+        models.append(ModelFigures(model, int(n), int(prompts), mean, error, quartiles, bins, moments))
     return ModelComparison(sorted(models, key=lambda figures: (-figures.mean, figures.model)), int(count), since, until)
+
+
+def _quartiles(rows: Iterable[Sequence[Any]]) -> tuple[float, float, float]:
+    """The quartiles of (place, count, value) rows, which hold the neighbours of each, as the summary interpolates."""
+    values: dict[int, float] = {}
+    last = 0
+    for place, count, value, *_ in rows:
+        values[int(place)], last = float(value), int(count) - 1
+    first, second, third = (
+        values[last * quarter // 4]
+        + (values.get(last * quarter // 4 + 1, 0.0) - values[last * quarter // 4]) * (last * quarter % 4) / 4
+        for quarter in (1, 2, 3)
+    )
+    return first, second, third
 
 
 def _bins(rows: Iterable[Sequence[Any]]) -> list[int]:

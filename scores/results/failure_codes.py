@@ -9,14 +9,15 @@ from typing import Final
 
 from graders.failure_codes import GRADER, PLATFORM, UNKNOWN_ADVICE, FailureCode, Fault, listed
 
-__all__ = ["CANCELLED", "CODES", "UNKNOWN_ADVICE", "FailureCode", "Fault", "advice", "fault", "of"]
+__all__ = ["CANCELLED", "CODES", "REVIEW_REJECTED", "UNKNOWN_ADVICE", "FailureCode", "Fault", "advice", "fault", "of"]
 CANCELLED: Final = "cancelled"
+REVIEW_REJECTED: Final = "review_rejected"  # a person's decision, which no failure rate, alert or threshold counts
 _CALLER: Final = {
     CANCELLED: "It was cancelled on request: retry the run to have it scored.",
     "erased text_erased": "The text was erased: submit the completion again to have it scored.",
     "score_deleted": "The score was deleted: score the completion again to get a new one.",
     "review_expired": "Nobody decided the review in time: retry the run, and decide its review before it expires.",
-    "review_rejected": "A reviewer rejected the preliminary score: retry the run to ask the grader again.",
+    REVIEW_REJECTED: "A reviewer rejected the preliminary score. Score the completion again if the grader has changed.",
 }
 _PLATFORM: Final = {
     **PLATFORM,

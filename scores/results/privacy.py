@@ -123,6 +123,14 @@ class ViewerSight:
         judge = self.judges.get(grader)
         return judge.organization == self.reader.organization or self.reader.graders == "all"
 
+    def call(self, grader: UUID) -> bool:
+        """Whether the reader sees how Autotune called a grader, and what came back: only its own organization does."""
+        return self.judges.get(grader).organization == self.reader.organization
+
+    def answer(self, grader: UUID, organization: UUID) -> bool:
+        """Whether the reader sees a rejected answer about a completion of `organization`: it may hold a reasoning."""
+        return self.call(grader) and self._reaches(self.judges.get(grader), organization)
+
     def _is_disclosed(self, judge: _Judge, *, redacted: bool) -> bool:
         return not redacted or judge.organization == self.reader.organization
 

@@ -20,7 +20,7 @@ from scores.engine import recording, settling
 from scores.engine.materials import TaskFactsCache
 from scores.engine.statements import SavedRun
 from scores.feedback.models import Feedback
-from scores.models import Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
+from scores.models import AttemptEvidence, Callback, CallbackItem, LiveAnswer, Review, Score, WorkflowRun
 from scores.retention import legal_holds
 from scores.retention.legal_holds import Holdable
 from scores.reviews import opening
@@ -105,6 +105,7 @@ def forget(completion_ids: Collection[UUID], callbacks: Collection[UUID], *, del
     reviewed.update(reasoning=None, details=None, explanation=None)
     Feedback.objects.filter(completion_id__in=completion_ids).update(explanation=None)
     runs.filter(error_message__isnull=False).exclude(error_code=ERASED).update(error_message=None)  # may quote the text
+    AttemptEvidence.objects.filter(run__in=runs, content__isnull=False).update(content=None)
     _forget_callbacks(completion_ids, callbacks)
     LiveAnswer.objects.filter(completion_id__in=completion_ids).delete()
     forgetting.forget([*completion_ids, *review_ids])

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 
 from scores.feedback.models import Feedback
-from scores.models import CallbackItem, Review, Reward, Score, WorkflowRun
+from scores.models import AttemptEvidence, CallbackItem, Review, Reward, Score, WorkflowRun
 from scores.retention import erasing
 from tasks.models import Completion
 
@@ -26,8 +26,9 @@ def purge(completion_ids: Collection[UUID], *, scored_before: datetime) -> int:
         doomed = set(outcome.gone) - set(young.values_list("completion_id", flat=True))
         if doomed:
             erasing.forget(doomed, callbacks, deleted=True)
-            of_runs = CallbackItem.objects.filter(run__in=WorkflowRun.objects.filter(completion_id__in=doomed))
-            of_runs._raw_delete(of_runs.db)
+            runs = WorkflowRun.objects.filter(completion_id__in=doomed)
+            for of_runs in (CallbackItem.objects.filter(run__in=runs), AttemptEvidence.objects.filter(run__in=runs)):
+                of_runs._raw_delete(of_runs.db)
             for model in (Score, Reward, Feedback, Review, WorkflowRun):
                 rows = model._default_manager.filter(completion_id__in=doomed)
                 rows._raw_delete(rows.db)

@@ -28,6 +28,7 @@ from scores.reviews.decisions import ReviewDecision, Reviewer
 from scores.states import ReviewStatus
 from tasks.models import Completion, Task
 
+BLIND = "hidden until a decision: the review is blind"
 APPROVE, ADJUST, REJECT = "approve", "adjust", "reject"
 CHOICES = (
     (APPROVE, "Approve the preliminary score"),
@@ -107,7 +108,7 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
     related = ("organization", "task", "grader", "grader_version", "claimed_by", "decided_by")
     list_display = (
         "public_id", "current_state", linked("task"), linked("grader"),
-        figure("value", formats.score, "preliminary score"), figure("confidence", formats.score),
+        "preliminary_score", "preliminary_confidence",
         moment("expires_at", order=""), linked("decided_by", "decided by"),
         figure("decided_value", formats.score, "decided score"), moment("created_at", "opened", order=""),
     )  # fmt: skip
@@ -134,7 +135,10 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
                 "created_at",
             ),
         ),
-        ("The grader’s verdict", ("grader", "grader_version", "preliminary_score", "confidence", "dimensions_shown")),
+        (
+            "The grader’s verdict",
+            ("grader", "grader_version", "preliminary_score", "preliminary_confidence", "dimensions_shown"),
+        ),
         (
             "Claim and decision",
             ("claimed_by", "claimed_until", "decided_by", "decided_at", "decided_value", "decided_raw_value"),
@@ -195,7 +199,11 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
 
     @admin.display(description="preliminary score")
     def preliminary_score(self, review: Review) -> str:
-        return formats.score(review.value)
+        return BLIND if review.hides_verdict else formats.score(review.value)
+
+    @admin.display(description="confidence")
+    def preliminary_confidence(self, review: Review) -> str:
+        return BLIND if review.hides_verdict else formats.score(review.confidence)
 
     @admin.display(description="prompt")
     def prompt_text(self, review: Review) -> str:
@@ -211,15 +219,20 @@ class ReviewAdmin(LargeTableMixin, PublicIdSearchMixin, ProductPageMixin, Superu
 
     @admin.display(description="reasoning")
     def reasoning_text(self, review: Review) -> str:
-        return privacy.KEPT if review.grader.redact_reasoning else plain(review, "reasoning")
+        return self._verdict_text(review, "reasoning", kept=review.grader.redact_reasoning)
 
     @admin.display(description="details")
     def details_text(self, review: Review) -> str:
-        return privacy.KEPT if review.grader.redact_reasoning else plain(review, "details")
+        return self._verdict_text(review, "details", kept=review.grader.redact_reasoning)
 
     @admin.display(description="dimensions")
     def dimensions_shown(self, review: Review) -> str:
-        return privacy.KEPT if review.grader.redact_dimensions else plain(review, "dimensions")
+        return self._verdict_text(review, "dimensions", kept=review.grader.redact_dimensions)
+
+    def _verdict_text(self, review: Review, name: str, *, kept: bool) -> str:
+        if review.hides_verdict:
+            return BLIND
+        return privacy.KEPT if kept else plain(review, name)
 
     @admin.display(description="explanation")
     def explanation_text(self, review: Review) -> str:

@@ -24,6 +24,7 @@ from scores.engine.statements import SavedRun
 from scores.engine.timeline import appended, entry
 from scores.feedback import recording as recorder
 from scores.models import Review, Score, WorkflowRun
+from scores.results import failure_codes
 from scores.reviews import responses
 from scores.states import ReviewStatus, RunStatus, WaitKind
 from tasks.models import Completion
@@ -93,8 +94,8 @@ def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
     """Decide on the review and return it.
 
     An approval stores the score and settles the reward; a rejection fails the run. Each writes the reviewer's feedback.
-    raises Invalid for a raw value that is not on the scale; Conflict `review_closed` with the current review, or
-    `review_claimed`; Forbidden for their own completion
+    raises Invalid for a raw value that is not on the scale, or an approval of a blind review without a value;
+    Conflict `review_closed` with the current review, or `review_claimed`; Forbidden for their own completion
     """
     completion_id = _completion_of(review_id)
     with transaction.atomic():
@@ -103,6 +104,7 @@ def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
         now = database_now()
         _require_other(review, by)
         _require_open(review, by, now)
+        _require_value(review, decision)
         review.decided_by, review.decided_at = by.user, now
         review.explanation = decision.explanation
         review.claimed_by = review.claimed_until = None
@@ -112,7 +114,9 @@ def decide(review_id: UUID, decision: ReviewDecision, by: Reviewer) -> Review:
             _complete(review, decision, now)
         else:
             review.status = ReviewStatus.REJECTED
-            recording.fail([_saved(review)], "review_rejected", REJECTED_MESSAGE, TaskFactsCache(), step=STEP)
+            recording.fail(
+                [_saved(review)], failure_codes.REVIEW_REJECTED, REJECTED_MESSAGE, TaskFactsCache(), step=STEP
+            )
         review.save(update_fields=_DECIDED)
         recorder.record([recorder.of_review(review, anchored=decision.keeps_preliminary)])
     return review
@@ -167,6 +171,14 @@ def _require_open(review: Review, by: Reviewer, now: datetime) -> None:
     if review.claimed_by_id not in (None, by.user.pk) and review.claimed_until and review.claimed_until > now:
         detail = "Another reviewer has claimed this review. Try again when the claim has ended."
         raise Conflict(detail, code="review_claimed", current=responses.current(review))
+
+
+def _require_value(review: Review, decision: ReviewDecision) -> None:
+    """Check that an approval of a blind review has a value: nobody can confirm a score that they have not seen."""
+    if review.blind and decision.keeps_preliminary:
+        raise Invalid.field(
+            "/value", "required", "This review is blind. To approve, send your own `value` or `rawValue`."
+        )
 
 
 def _state(review: Review, now: datetime) -> str:

@@ -20,6 +20,7 @@ from autotune.webhooks.states import EventKind
 from graders.verdicts import Verdict
 from scores.engine import timeline, transitions, waits
 from scores.engine.call_results import JudgedRun
+from scores.engine.materials import TaskFactsCache
 from scores.models import Review, WorkflowRun
 from scores.states import ReviewStatus, RunStatus, WaitKind
 
@@ -30,7 +31,7 @@ _OPEN_TO_REVIEW = Q(status__in=transitions.sources(RunStatus.WAITING)) | Q(
 )
 
 
-def open(entries: Sequence[JudgedRun], grader_id: UUID, grader_version_id: UUID) -> set[UUID]:
+def open(entries: Sequence[JudgedRun], grader_id: UUID, grader_version_id: UUID, facts: TaskFactsCache) -> set[UUID]:
     """Open a review for each run, with its verdict as the preliminary one, inside the caller's transaction.
 
     The first verdict on a run counts. Returns the runs that wait now; skips runs that have a verdict or are final.
@@ -46,6 +47,8 @@ def open(entries: Sequence[JudgedRun], grader_id: UUID, grader_version_id: UUID)
     expires = now + waits.limit(WaitKind.REVIEW)
     _wait([(run, judged[run.pk]) for run in runs], now, expires)
     reviews = [_review(run, judged[run.pk].verdict, grader_id, grader_version_id, now, expires) for run in runs]
+    for review in reviews:
+        review.blind = facts.task(review.task_id).review_blind
     Review.objects.bulk_create(reviews)
     outbox.emit(
         EventKind.REVIEW_REQUESTED, [EmittedEvent(row.organization_id, row.pk, requested(row)) for row in reviews]
@@ -70,7 +73,7 @@ def requested(review: Review) -> dict[str, Any]:
     return {
         "reviewId": review.public_id,
         "completionId": ids.encode("comp", review.completion_id),
-        "preliminaryScore": review.value,
+        "preliminaryScore": review.preliminary_value,
         "reviewUrl": address(review.pk),
     }
 

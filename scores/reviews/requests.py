@@ -26,7 +26,7 @@ class ReviewQuery(PageQuery):
 class DecisionBody(BodyStruct):
     """A decision. `value` (or its alias `adjustedScore`) requires an approval and replaces the preliminary score.
 
-    `rawValue` does the same on the review's `scale`.
+    `rawValue` does the same on the review's `scale`. The approval of a blind review needs one of them.
     """
 
     approved: bool

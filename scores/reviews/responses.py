@@ -22,6 +22,7 @@ class ReviewOut(ApiStruct):
     """A review. `value` is what was decided; `claimedBy` and `decidedBy` are `user_…` ids.
 
     `preliminaryRawValue` and `rawValue` are the same values on `scale`, the scale of the grader version.
+    While a `blind` review is open, the members that begin with `preliminary` are null for everybody.
     """
 
     id: str
@@ -31,9 +32,10 @@ class ReviewOut(ApiStruct):
     grader_id: str
     grader_version: str
     status: ReviewStatus
-    preliminary_score: float
-    preliminary_raw_value: float
-    preliminary_confidence: float
+    blind: bool
+    preliminary_score: float | None
+    preliminary_raw_value: float | None
+    preliminary_confidence: float | None
     scale: ScaleOut
     claimed_by: str | None
     claimed_until: str | None
@@ -49,8 +51,8 @@ class ReviewOut(ApiStruct):
 class ReviewDetailOut(ReviewOut):
     """A review with everything that a reviewer needs to decide.
 
-    `reasoning` and `dimensions` are the grader's, and null if it keeps them private. `prompt`, `messages` and
-    `response` are null if the completion's text was erased.
+    `reasoning` and `dimensions` are the grader's. They are null if the grader keeps them private, and while a blind
+    review is open. `prompt`, `messages` and `response` are null if the completion's text was erased.
     `unreadable` names the members that are null because they cannot be decrypted; it is absent otherwise.
     """
 
@@ -90,9 +92,10 @@ def detail_out(review: Review, sight: ViewerSight) -> ReviewDetailOut:
     """Return a review with the text that this reader may see; reads its completion and task unless they are loaded."""
     completion = review.completion
     sight.judges.meet_those_of([review])
-    dimensions: Any = review.dimensions if sight.dimensions(review) else None
+    dimensions: Any = review.dimensions if sight.dimensions(review) and not review.hides_verdict else None
     text, texts = LegibleRow(review), LegibleRow(completion)
-    reasoning, explanation = text.reasoning if sight.reasoning(review) else None, text.explanation
+    reasoning = text.reasoning if sight.reasoning(review) and not review.hides_verdict else None
+    explanation = text.explanation
     prompt, messages, response = texts.prompt, texts.messages, texts.response
     return ReviewDetailOut(
         **_members(review, versions.scale_of(review.grader_version_id)),
@@ -122,9 +125,8 @@ def _members(review: Review, scale: Scale) -> dict[str, Any]:
         "grader_id": ids.encode("grader", review.grader_id),
         "grader_version": ids.encode("graderv", review.grader_version_id),
         "status": ReviewStatus(review.status),
-        "preliminary_score": review.value,
-        "preliminary_raw_value": scale.raw_of(review.value) if review.raw_value is None else review.raw_value,
-        "preliminary_confidence": review.confidence,
+        "blind": review.blind,
+        **_preliminary_members(review, scale),
         "scale": scale_out(scale),
         "claimed_by": ids.encode("user", review.claimed_by_id) if review.claimed_by_id else None,
         "claimed_until": clock.wire(review.claimed_until) if review.claimed_until else None,
@@ -135,4 +137,14 @@ def _members(review: Review, scale: Scale) -> dict[str, Any]:
         "review_url": address(review.pk),
         "expires_at": clock.wire(review.expires_at),
         "created_at": clock.wire(review.created_at),
+    }
+
+
+def _preliminary_members(review: Review, scale: Scale) -> dict[str, float | None]:
+    if review.hides_verdict:
+        return {"preliminary_score": None, "preliminary_raw_value": None, "preliminary_confidence": None}
+    return {
+        "preliminary_score": review.value,
+        "preliminary_raw_value": scale.raw_of(review.value) if review.raw_value is None else review.raw_value,
+        "preliminary_confidence": review.confidence,
     }

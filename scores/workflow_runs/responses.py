@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from msgspec import UNSET, UnsetType
+
 from autotune.core import clock, ids
 from autotune.core.api.operations import ApiStruct
 from autotune.core.api.pagination import Pagination
@@ -41,10 +43,40 @@ class WorkflowRunStepOut(ApiStruct):
     wake_at: str | None
 
 
+class FailedCallOut(ApiStruct):
+    """A call that failed, for the grader's own organization. `headers` are the names of the answer's headers.
+
+    `answer` is the beginning of the run's own part of the answer, with secrets redacted. It is null if there was no
+    answer, if `answerOmitted`, and for roles that may not read reasoning. `items`: completions of the call.
+    """
+
+    url: str | None
+    request_id: str | None
+    duration_ms: float | None
+    items: int | None
+    status: int | None
+    headers: list[str] | None
+    answer: str | None
+    answer_omitted: bool
+
+
+class FailedAttemptOut(ApiStruct):
+    """A failed attempt. `check`: which check of the answer failed. `call` is null for other organizations."""
+
+    attempt: int
+    at: str
+    code: str
+    check: str | None
+    advice: str
+    message: str | None
+    call: FailedCallOut | None
+    unreadable: list[str] | UnsetType = UNSET
+
+
 class WorkflowRunOut(ApiStruct):
     """`attempt` counts claims; `wakeAt` is when a sleeping run is due, or until when a waiting one waits.
 
-    `waitingFor` is null once the run is final.
+    `waitingFor` is null once the run is final. `failedAttempts`: the last five, the newest first; absent in lists.
     """
 
     id: str
@@ -60,6 +92,7 @@ class WorkflowRunOut(ApiStruct):
     error: WorkflowRunErrorOut | None
     steps: list[WorkflowRunStepOut]
     waiting_for: WaitingForOut | None = None
+    failed_attempts: list[FailedAttemptOut] | UnsetType = UNSET
 
 
 class WorkflowRunAnswer(ApiStruct):

@@ -2,20 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
+
+from django.db.models import QuerySet
+from msgspec import structs
 
 from autotune.access.policy import ScopedQuerySet
 from autotune.access.principal import Principal
 from autotune.access.views import find
 from autotune.core.api import pagination
-from autotune.core.errors import NotFound
+from autotune.core.errors import Invalid, NotFound
 from graders.models import Grader
-from scores.models import Score, WorkflowRun
+from scores.models import AttemptEvidence, Score, WorkflowRun
 from scores.querysets import WorkflowRunQuerySet
 from scores.results import scores as score_results
 from scores.results import waiting_reasons
 from scores.results.privacy import ViewerSight
 from scores.states import RunStatus
+from scores.workflow_runs import attempts
 from scores.workflow_runs.requests import RetryWorkflowRuns, WorkflowRunQuery
 from scores.workflow_runs.responses import WorkflowRunOut, WorkflowRunPage, run_out
 from tasks.models import Completion, PanelMember, Task
@@ -26,19 +31,21 @@ MAX_TASKS = 100
 
 @dataclass(frozen=True, slots=True)
 class WorkflowRunFilter:
-    """A filter of runs by completion, grader, task, status and failure code."""
+    """A filter of runs by completion, grader, task, status, failure code, and the code of any failed attempt."""
 
     completion: UUID | None = None
     grader: UUID | None = None
     task: UUID | None = None
     status: str | None = None
     code: str | None = None
+    attempt_code: str | None = None
 
     @classmethod
     def of(cls, filters: WorkflowRunQuery | RetryWorkflowRuns) -> "WorkflowRunFilter":
         references = (filters.completion_id, filters.grader_id, filters.task_id)
         completion, grader, task = (reference.uuid if reference else None for reference in references)
-        return cls(completion, grader, task, filters.status, filters.code)
+        attempt_code = filters.attempt_code if isinstance(filters, WorkflowRunQuery) else None
+        return cls(completion, grader, task, filters.status, filters.code, attempt_code)
 
     def __bool__(self) -> bool:
         return self != WorkflowRunFilter()
@@ -57,8 +64,15 @@ class WorkflowRunFilter:
             "completion__task_id__in": self._tasks_of_grader(),
             "status": self.status,
             "error_code": self.code,
+            "pk__in": self._runs_by_attempt(),
         }
         return queryset.filter(**{name: value for name, value in lookups.items() if value is not None})
+
+    def _runs_by_attempt(self) -> QuerySet[AttemptEvidence, Any] | None:
+        """Return the runs with an attempt that failed with the code; the index of evidence begins with the grader."""
+        if self.attempt_code is None or self.grader is None:
+            return None
+        return AttemptEvidence.objects.filter(grader_id=self.grader, code=self.attempt_code).values("run_id")
 
     def _tasks_of_grader(self) -> list[UUID] | None:
         """Return the tasks that the grader judges or has judged; None if they do not narrow the filter, or are many."""
@@ -85,7 +99,8 @@ def listed(principal: Principal, query: WorkflowRunQuery) -> WorkflowRunPage:
 
 def read_run(principal: Principal, run_id: UUID) -> WorkflowRunOut:
     """Return one run as this caller sees it; raises NotFound, also for a run that the caller may not see."""
-    return shapes(principal, [find(visible(principal), run_id, "workflow run")])[0]
+    run = find(visible(principal), run_id, "workflow run")
+    return structs.replace(shapes(principal, [run])[0], failed_attempts=attempts.of_run(principal, run))
 
 
 def shapes(principal: Principal, rows: Sequence[WorkflowRun]) -> list[WorkflowRunOut]:
@@ -107,10 +122,13 @@ def visible(principal: Principal) -> WorkflowRunQuerySet:
 def require_known(principal: Principal, chosen: WorkflowRunFilter, prefix: str) -> None:
     """Check that the caller can see what the filters name; raises NotFound with a pointer.
 
+    raises  Invalid for an `attemptCode` without a `graderId`
     prefix  of the pointer: `?` for parameters, `/` for members of a body
     Callers who see only the runs of their own graders may also filter by what those runs refer to, such as a task of
     another organization.
     """
+    if chosen.attempt_code is not None and chosen.grader is None:
+        raise Invalid.field(f"{prefix}attemptCode", "missing_field", "Choose a grader (graderId) too.")
     references: tuple[tuple[str, str, str, UUID | None, ScopedQuerySet], ...] = (
         ("completionId", "completion", "completion_id", chosen.completion, Completion.objects.all()),
         ("graderId", "grader", "grader_id", chosen.grader, Grader.objects.all()),

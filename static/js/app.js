@@ -1,5 +1,6 @@
 // Behaviours of every page, each connected by data attributes. Every page also works without them.
 import { attach as copy } from "./copy.js";
+import "./crosshair.js";
 import { attach as live } from "./live.js";
 import { attach as search } from "./search.js";
 import { attach as tabs } from "./tabs.js";

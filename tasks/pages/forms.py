@@ -53,7 +53,8 @@ class TaskForm(BodyForm):
     clears: ClassVar[frozenset[str]] = frozenset(
         {
             "description", "system_prompt", "response_schema", "metadata", "deadline_ms", "retry__max_attempts",
-            "retry__backoff_ms", "retry__max_backoff_ms", "review__below_confidence", "retention__text_days",
+            "retry__backoff_ms", "retry__max_backoff_ms", "review__below_confidence", "review__blind",
+            "retention__text_days",
         }
     )  # fmt: skip
 
@@ -86,6 +87,10 @@ class TaskForm(BodyForm):
         required=False,
         help_text="0 to 1. Scores with a lower confidence wait for a reviewer. If empty, none do.",
     )
+    review__blind = forms.BooleanField(
+        label="Blind reviews", required=False,
+        help_text="Reviewers see the grader’s score and reasoning only after their decision.",
+    )  # fmt: skip
     options__include_dimensions = forms.BooleanField(label="Ask graders for dimensions", required=False)
     options__include_explanation = forms.BooleanField(label="Ask graders for an explanation", required=False)
     share_text = forms.BooleanField(

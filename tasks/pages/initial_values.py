@@ -63,7 +63,8 @@ def _settings(task: Task) -> dict[str, Any]:
     return {
         "retry__max_attempts": task.max_attempts, "retry__backoff_ms": task.backoff_ms,
         "retry__max_backoff_ms": task.max_backoff_ms, "deadline_ms": task.deadline_ms,
-        "review__below_confidence": task.review_below_confidence, "retention__text_days": task.text_days,
+        "review__below_confidence": task.review_below_confidence, "review__blind": task.review_blind,
+        "retention__text_days": task.text_days,
         "options__include_dimensions": task.include_dimensions,
         "options__include_explanation": task.include_explanation,
         "share_text": task.share_text, "use_calibration": task.use_calibration, "archived": task.archived,

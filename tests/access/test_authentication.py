@@ -43,7 +43,7 @@ def test_without_a_key_it_is_401(api):
 HEADERS = {
     "empty": "",
     "spaces": "   ",
-    "scheme alone": "Bearer",
+    "only the scheme": "Bearer",
     "empty key": "Bearer ",
     "no scheme": "{key}",
     "another scheme": "Basic {key}",

@@ -41,18 +41,18 @@ def faults(value, schema):
 
 def check(operation, answer):
     """The answer's status, media type and body are documented."""
-    octets = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
     described = operation.described["responses"]
-    assert str(answer.status_code) in described, octets
+    assert str(answer.status_code) in described, body
     content = described[str(answer.status_code)].get("content")
     if content is None:
-        assert (octets, answer.get("Content-Type")) == (b"", None)
+        assert (body, answer.get("Content-Type")) == (b"", None)
         return
-    assert octets
+    assert body
     media = answer["Content-Type"].partition(";")[0]
     assert media in content
     if media in (JSON, PROBLEM):
-        assert faults(json.loads(octets), content[media]["schema"]) == []
+        assert faults(json.loads(body), content[media]["schema"]) == []
 
 
 # --- the document and the routes ------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_a_long_label_is_cut_in_the_drawing_and_whole_in_its_title(kind):
     name = "model " + "x" * 10_000
     for svg in drawings(KINDS[kind](name)):
         assert all(len(text) < 100 for text in words(svg))
-    if kind != "columns":  # its names stand in the legend
+    if kind != "columns":  # its names are in the legend
         assert name in [title for svg in drawings(KINDS[kind](name)) for title in titles(svg)[1:]]
 
 

@@ -5,7 +5,18 @@ from xml.etree import ElementTree
 
 import pytest
 
-from autotune.charts import Bar, Interval, bars, distributions, histogram, intervals, spark_label, sparkline, strip
+from autotune.charts import (
+    Bar,
+    Interval,
+    Quartiles,
+    bars,
+    distributions,
+    histogram,
+    intervals,
+    spark_label,
+    sparkline,
+    strip,
+)
 from tests.charts.drawings import classed, drawings, titles, words
 
 COUNTS = [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]
@@ -28,7 +39,45 @@ def test_one_score_among_a_million_is_still_seen():
 
 def test_the_summary_of_a_histogram_is_its_middle():
     chart = histogram("Scores", [0, 600, 604, 0])
-    assert chart.summary == "Median 0.5; 1,204 scores; 80\u00a0% between 0.3 and 0.7."
+    assert chart.summary == "Median 0.5 to 0.75; at least 80\u00a0% between 0.25 and 0.75; 1,204 scores."
+    assert drawings(chart)[0].get("role") == "img"
+
+
+def test_a_histogram_with_exact_quartiles_writes_them_as_the_figures_of_the_pages():
+    exact = Quartiles(0.4, 0.58, 0.9)
+    assert histogram("Scores", [0, 600, 604, 0], quartiles=exact).summary == (
+        "Median 0.580; half between 0.400 and 0.900; 1,204 scores."
+    )
+    assert histogram("Scores", [0, 600, 604, 0], quartiles=exact, chosen=(0.3, 1)).summary == (
+        "Median of the chosen 0.580; half between 0.400 and 0.900; 1,204 scores in all. Chosen: 0.3 to 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "median"),
+    [
+        ([1, 0, 0, 0], "0 to 0.25"), ([1, 0, 0, 1], "0 to 1"), ([0, 0, 0, 3], "0.75 to 1"), ([2, 0, 1, 0], "0 to 0.25"),
+        ([10**15, 0, 0, 1], "0 to 0.25"),
+    ],
+)  # fmt: skip
+def test_without_exact_quartiles_the_median_is_the_bucket_that_holds_it(counts, median):
+    assert histogram("Scores", counts).summary.startswith(f"Median {median};")
+
+
+def test_models_keep_their_colours_in_rows():
+    ridges = distributions("By model", [("a", [1, 2]), ("b", [2, 1])], slots=[4, 7])
+    means = intervals("Means", [Interval("a", 0.5, 0.4, 0.6, 3, slot=4), Interval("b", 0.5, 0.4, 0.6, 3, slot=7)])
+    for ridge, mean in zip(drawings(ridges), drawings(means), strict=True):
+        colours = [["chart-series-5"], ["chart-series-2", "chart-pattern-1"]]
+        assert [path.get("class").split()[1:] for path in classed(ridge, "chart-ridge")] == colours
+        assert [dot.get("class").split()[1:] for dot in classed(mean, "chart-dot")] == colours
+
+
+def test_the_medians_of_models_are_the_exact_ones():
+    rows = [("a", [1, 2]), ("b", [2, 1])]
+    chart = distributions("By model", rows, quartiles=[Quartiles(0.4, 0.58, 0.6), Quartiles(0.1, 0.2, 0.3)])
+    assert chart.summary.startswith("6 scores; highest median: \u2068a\u2069 0.580; lowest: \u2068b\u2069 0.200.")
+    assert chart.table.rows[0][2:4] == ("0.580", "half between 0.400 and 0.600")
     assert "Chosen: 0.25 to 0.5." in histogram("Scores", [1, 2, 3, 4], chosen=(0.25, 0.5)).summary
 
 
@@ -173,7 +222,10 @@ def test_each_ridge_has_the_height_of_its_own_peak():
 
 def test_the_table_of_distributions_holds_the_counts():
     rows = distributions("By model", [("a", [0, 10]), ("b", [0, 0])]).table.rows
-    assert rows == [("a", "10", "0.75", "0.55", "0.95", "0 10"), ("b", "0", "–", "–", "–", "0 0")]
+    assert rows == [
+        ("a", "10", "0.5 to 1", "at least 80\u00a0% between 0.5 and 1", "0 10"),
+        ("b", "0", "–", "–", "0 0"),
+    ]
 
 
 # --- sparklines -----------------------------------------------------------------------------------------------------

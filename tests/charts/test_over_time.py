@@ -122,7 +122,10 @@ def test_several_lines_are_named_beside_their_ends_and_on_a_phone_in_a_legend():
 
 def test_the_summary_states_the_last_value_and_the_range():
     chart = drawn(hourly(0.4, 0.9, 0.72), unit="ms")
-    assert chart.summary == "Latest 0.72\u00a0ms at 2026-11-21 02:00 UTC; between 0.4 and 0.9\u00a0ms in this time."
+    assert chart.summary == (
+        "Latest 0.72\u00a0ms at 2026-11-21 02:00 UTC; between 0.4\u00a0ms and 0.9\u00a0ms in this time."
+        " Only this part has values: 2026-11-21 00:00 UTC to 2026-11-21 02:00 UTC."
+    )
 
 
 def test_a_point_shows_its_value_under_the_pointer():

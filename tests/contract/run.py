@@ -31,7 +31,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--short", action="store_true", help="few examples of each operation")
     parser.add_argument("--examples", type=int, help="of each operation and role (default 50, short 2)")
-    parser.add_argument("--role", action="append", help="these roles alone")
+    parser.add_argument("--role", action="append", help="only these roles")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--schemathesis", default=str(ROOT / ".venv-contract/bin/schemathesis"))
     options = parser.parse_args()

@@ -28,7 +28,7 @@ def every_kind(db):
             id = models.UUIDField(primary_key=True)
             label = models.CharField(max_length=200_000)
             text = models.TextField(null=True)
-            octets = models.BinaryField(null=True)
+            data = models.BinaryField(null=True)
             at = models.DateTimeField(null=True)
             small = models.SmallIntegerField(null=True)
             positive_small = models.PositiveSmallIntegerField(null=True)

@@ -77,7 +77,7 @@ def test_the_database_clock_is_available_in_a_query_and_separately():
     before = clock.database_now()
     query_time = Organization.objects.annotate(now=clock.DatabaseNow()).values_list("now", flat=True).get()
     after = clock.database_now()
-    assert before - timedelta(milliseconds=1) <= query_time <= after  # SQLite tells whole milliseconds
+    assert before - timedelta(milliseconds=1) <= query_time <= after  # SQLite returns whole milliseconds
     assert query_time.utcoffset() == timedelta(0)
 
 

@@ -20,7 +20,7 @@ def test_the_lines_of_a_chart_stay_inside_the_image():
     places = [tuple(map(float, place.split(","))) for place in line.get("points").split()]
     assert len(places) == len(POINTS)
     assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in places)
-    assert places[0][1] > places[2][1] > places[1][1], "a greater value stands higher"
+    assert places[0][1] > places[2][1] > places[1][1], "a greater value is higher"
 
 
 def test_the_same_figures_give_the_same_file():

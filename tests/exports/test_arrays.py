@@ -54,8 +54,8 @@ def test_maps(values):
 
 def test_messages():
     values = [[("user", "2+2?"), ("assistant", "4 😀")], [], [("system", "")]]
-    octets = [[(role.encode(), content.encode()) for role, content in value] for value in values]
-    array = checked(arrays.messages(pa, octets))
+    encoded = [[(role.encode(), content.encode()) for role, content in value] for value in values]
+    array = checked(arrays.messages(pa, encoded))
     assert [[(message["role"], message["content"]) for message in row] for row in array.to_pylist()] == values
 
 

@@ -41,13 +41,13 @@ def exported(api, query=""):
     return response, b"".join(response.streaming_content)
 
 
-def opened(octets, compression):
+def opened(content, compression):
     match compression:
         case "gzip":
-            return gzip.decompress(octets)
+            return gzip.decompress(content)
         case "zstd":
-            return zstandard.ZstdDecompressor().decompressobj().decompress(octets)
-    return octets
+            return zstandard.ZstdDecompressor().decompressobj().decompress(content)
+    return content
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
@@ -55,24 +55,24 @@ def opened(octets, compression):
 def test_a_compressed_file_holds_the_plain_one(api, task, form, compression):
     for n in range(3):
         scored(task, n / 10)
-    response, octets = exported(api, f"format={form}&compression={compression}")
+    response, content = exported(api, f"format={form}&compression={compression}")
     ending = {"gzip": "gz", "zstd": "zst"}[compression]
     assert response["Content-Type"] == f"application/{compression}"
     assert response["Content-Disposition"].endswith(f'.{form}.{ending}"')
     assert "Content-Encoding" not in response
     plain = exported(api, f"format={form}")[1]
-    if form == "json":  # which tells when it was made
-        assert json.loads(opened(octets, compression))["records"] == json.loads(plain)["records"]
+    if form == "json":  # which contains its time of creation
+        assert json.loads(opened(content, compression))["records"] == json.loads(plain)["records"]
     else:
-        assert opened(octets, compression) == plain
+        assert opened(content, compression) == plain
 
 
 @pytest.mark.parametrize(("compression", "codec"), [("gzip", "GZIP"), ("zstd", "ZSTD"), (None, "ZSTD")])
 def test_parquet_is_compressed_inside(api, task, compression, codec):
     scored(task)
-    response, octets = exported(api, "format=parquet" + (f"&compression={compression}" if compression else ""))
+    response, content = exported(api, "format=parquet" + (f"&compression={compression}" if compression else ""))
     assert response["Content-Disposition"].endswith('.parquet"')
-    file = pq.ParquetFile(io.BytesIO(octets))
+    file = pq.ParquetFile(io.BytesIO(content))
     assert file.metadata.row_group(0).column(0).compression == codec
     assert file.read().num_rows == 1
 
@@ -80,11 +80,11 @@ def test_parquet_is_compressed_inside(api, task, compression, codec):
 @pytest.mark.parametrize("compression", [None, "gzip", "zstd"])
 @pytest.mark.parametrize("form", CHOICES["format"])
 def test_an_empty_selection_is_an_empty_valid_file(api, form, compression):
-    _, octets = exported(api, f"format={form}" + (f"&compression={compression}" if compression else ""))
+    _, content = exported(api, f"format={form}" + (f"&compression={compression}" if compression else ""))
     if form == "parquet":
-        assert pq.read_table(io.BytesIO(octets)).num_rows == 0
+        assert pq.read_table(io.BytesIO(content)).num_rows == 0
         return
-    plain = opened(octets, compression)
+    plain = opened(content, compression)
     if form == "json":
         document = json.loads(plain)
         assert (document["records"], document["metadata"]["scoreDistribution"]) == ([], None)
@@ -95,9 +95,9 @@ def test_an_empty_selection_is_an_empty_valid_file(api, form, compression):
 def test_json_is_one_object_with_metadata_of_the_data_set(api, task):
     for value in (0.0, 1.0):
         scored(task, value)
-    response, octets = exported(api, "format=json&dimensions=true")
+    response, content = exported(api, "format=json&dimensions=true")
     assert response["Content-Type"] == "application/json"
-    document = json.loads(octets)
+    document = json.loads(content)
     lines = [json.loads(line) for line in exported(api, "dimensions=true")[1].splitlines()]
     assert (set(document), document["records"]) == ({"metadata", "records"}, lines)
     datetime.fromisoformat(document["metadata"].pop("exportedAt"))
@@ -147,12 +147,12 @@ def test_every_unicode_plane_survives_in_every_format(api, task):
 @pytest.mark.parametrize("form", CHOICES["format"])
 def test_texts_of_a_mebibyte_survive(api, task, form):
     scored(task, run__completion__prompt="p" * 2**20, run__completion__response="😀" * 2**18)
-    octets = exported(api, f"format={form}")[1]
+    content = exported(api, f"format={form}")[1]
     if form == "parquet":
-        (row,) = pq.read_table(io.BytesIO(octets)).to_pylist()
+        (row,) = pq.read_table(io.BytesIO(content)).to_pylist()
         assert (len(row["prompt"]), row["response"][-1]) == (2**20, "😀")
     else:
-        assert len(octets) > 2**21
+        assert len(content) > 2**21
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])

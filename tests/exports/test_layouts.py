@@ -96,10 +96,10 @@ def test_conversational_preferences_hold_the_messages_and_the_new_turns(api, tas
     assert row["prompt"] == TURNS
     assert row["chosen"] == [{"role": "assistant", "content": "And? 1"}]
     assert row["rejected"] == [{"role": "assistant", "content": "And? 0"}]
-    answers(task, 0.25, 1.0, prompt="alone")
+    answers(task, 0.25, 1.0, prompt="single")
     prompt_messages = [row["prompt"] for row in lines(api, "layout=preferences&conversational=true")]
     assert sorted(map(len, prompt_messages)) == [1, 4]
-    assert [{"role": "user", "content": "alone"}] in prompt_messages
+    assert [{"role": "user", "content": "single"}] in prompt_messages
 
 
 def test_the_parameters_of_pairs_choose_them(api, task):

@@ -97,13 +97,13 @@ class Files:
     def __init__(self, api, task):
         self.api, self.of_task = api, f"taskId={public('task', task)}"
 
-    def octets(self, query):
+    def content(self, query):
         response = self.api.get(f"/scores/export?{self.of_task}&{query}")
         assert response.status_code == 200, response.content
         return b"".join(response.streaming_content)
 
     def rows(self, query, kind):
-        raw = self.octets(f"{query}&format={kind}")
+        raw = self.content(f"{query}&format={kind}")
         match kind:
             case "jsonl":
                 return [json.loads(line) for line in raw.decode().splitlines()]
@@ -114,7 +114,7 @@ class Files:
         return [self._row(features) for features in tfrecords.examples(raw)]
 
     def facts(self, query):
-        raw = pq.read_schema(io.BytesIO(self.octets(f"{query}&format=parquet"))).metadata
+        raw = pq.read_schema(io.BytesIO(self.content(f"{query}&format=parquet"))).metadata
         return {name.decode(): json.loads(raw[name]) for name in raw if name not in (b"exportedAt", b"ARROW:schema")}
 
     def _row(self, features):

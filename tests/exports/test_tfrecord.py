@@ -89,10 +89,10 @@ def test_the_file_is_identical_to_the_golden_file():
 
 @pytest.mark.parametrize("index", [0, 9, 20, -3])
 def test_the_reader_detects_a_changed_byte(index):
-    octets = bytearray(GOLDEN.read_bytes())
-    octets[index] ^= 1
+    content = bytearray(GOLDEN.read_bytes())
+    content[index] ^= 1
     with pytest.raises((AssertionError, struct.error)):
-        tfrecords.examples(bytes(octets))
+        tfrecords.examples(bytes(content))
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5), st.binary(max_size=300))

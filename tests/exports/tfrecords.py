@@ -5,37 +5,37 @@ import struct
 POLYNOMIAL = 0x82F63B78  # CRC-32C, reflected
 
 
-def crc32c(octets):
+def crc32c(content):
     crc = 0xFFFFFFFF
-    for octet in octets:
-        crc ^= octet
+    for byte in content:
+        crc ^= byte
         for _ in range(8):
             crc = crc >> 1 ^ (POLYNOMIAL if crc & 1 else 0)
     return crc ^ 0xFFFFFFFF
 
 
-def masked(octets):
-    crc = crc32c(octets)
+def masked(content):
+    crc = crc32c(content)
     return ((crc >> 15) | (crc << 17 & 0xFFFFFFFF)) + 0xA282EAD8 & 0xFFFFFFFF
 
 
-def messages(octets):
+def messages(content):
     """Of each record, with both checksums checked."""
     offset, payloads = 0, []
-    while offset < len(octets):
-        (length, check) = struct.unpack_from("<QI", octets, offset)
-        assert check == masked(octets[offset : offset + 8]), f"length at {offset}"
-        message = octets[offset + 12 : offset + 12 + length]
+    while offset < len(content):
+        (length, check) = struct.unpack_from("<QI", content, offset)
+        assert check == masked(content[offset : offset + 8]), f"length at {offset}"
+        message = content[offset + 12 : offset + 12 + length]
         assert len(message) == length
-        assert struct.unpack_from("<I", octets, offset + 12 + length)[0] == masked(message), f"message at {offset}"
+        assert struct.unpack_from("<I", content, offset + 12 + length)[0] == masked(message), f"message at {offset}"
         payloads.append(message)
         offset += 16 + length
     return payloads
 
 
-def examples(octets):
+def examples(content):
     """Of each record, name -> list of values."""
-    return [example(message) for message in messages(octets)]
+    return [example(message) for message in messages(content)]
 
 
 def example(message):
@@ -57,12 +57,12 @@ def values(feature):
     listed = fields(packed)
     if kind == 1:
         return [value for _, value in listed]
-    ((_, octets),) = listed
+    ((_, content),) = listed
     if kind == 2:
-        return list(struct.unpack(f"<{len(octets) // 4}f", octets))
+        return list(struct.unpack(f"<{len(content) // 4}f", content))
     numbers, offset = [], 0
-    while offset < len(octets):
-        number, offset = varint(octets, offset)
+    while offset < len(content):
+        number, offset = varint(content, offset)
         numbers.append(number - 2**64 if number >= 2**63 else number)
     return numbers
 
@@ -80,11 +80,11 @@ def fields(message):
     return entries
 
 
-def varint(octets, offset):
+def varint(content, offset):
     number = shift = 0
     while True:
-        octet = octets[offset]
-        number |= (octet & 0x7F) << shift
+        byte = content[offset]
+        number |= (byte & 0x7F) << shift
         offset, shift = offset + 1, shift + 7
-        if octet < 0x80:
+        if byte < 0x80:
             return number, offset

@@ -190,7 +190,7 @@ def test_a_call_beyond_the_leases_is_found(score):
     assert findings.faults == {"moreCallsThanLeases": 1}
 
 
-# --- work that stands still -----------------------------------------------------------------------------------------
+# --- work that does not move -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("lost_s", "idle"), [(0, False), (40, True)], ids=["held", "abandoned"])

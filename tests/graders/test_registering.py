@@ -211,7 +211,7 @@ def test_a_role_that_may_not_create_is_403(colleague, role):
 
 
 def test_a_grader_cannot_be_made_for_another_organization(owner, api_for):
-    stranger = api_for(role="admin")  # `all` belongs to the operating organization alone
+    stranger = api_for(role="admin")  # only the operating organization has `all`
     answer = stranger.post("/graders", BODY).json()["grader"]
     assert answer["owner"] == f"org_{answer['owner'][4:]}"
     assert Grader.objects.get().organization_id == stranger.organization.pk

@@ -44,7 +44,7 @@ def test_organizations_with_a_task_on_it_get_one_event_without_the_reason(grader
     consumer = listens(OrganizationFactory())
     task_of(consumer, grader)
     task_of(consumer, grader)
-    status.change(grader.pk, GraderStatus.INACTIVE, "our affair")
+    status.change(grader.pk, GraderStatus.INACTIVE, "a private reason")
     assert {pk: data["reason"] for pk, data in data_by_organization().items()} == {consumer.pk: None}
 
 

@@ -73,7 +73,7 @@ def task(api):
     return TaskFactory(organization=api.organization)
 
 
-def octets(task, members):
+def body_of(task, members):
     """A valid submission except for some members, as bytes."""
     ours = item(task)
     for name in NAMED:
@@ -84,7 +84,7 @@ def octets(task, members):
 
 @pytest.mark.parametrize(("members", "pointer", "code"), CASES)
 def test_an_invalid_completion_is_refused_with_its_pointer_and_affects_no_other(api, task, members, pointer, code):
-    bad, good = octets(task, members), json.dumps(item(task)).encode()
+    bad, good = body_of(task, members), json.dumps(item(task)).encode()
     assert problems(api.post("/completions", raw=bad)) == [(pointer, code)]
     batch = b'{"completions": [%b, %b]}' % (good, bad)
     assert problems(api.post("/completions/batch", raw=batch)) == [(f"/completions/1{pointer}", code)]
@@ -100,7 +100,7 @@ def test_an_invalid_completion_is_refused_with_its_pointer_and_affects_no_other(
 
 def test_a12_every_kind_of_fault_in_one_batch_is_reported_by_its_item(api, task):
     good = json.dumps(item(task)).encode()
-    bad = [octets(task, members) for members, *_ in (FRAGMENTS[row][0] for row in ("A02", "A03", "A05", "A06", "A19"))]
+    bad = [body_of(task, members) for members, *_ in (FRAGMENTS[row][0] for row in ("A02", "A03", "A05", "A06", "A19"))]
     batch = b'{"completions": [%b, %b, null, 1, %b]}' % (good, b", ".join(bad), good)
     codes = {pointer.split("/")[2]: code for pointer, code in problems(api.post("/completions/batch", raw=batch))}
     expected = {

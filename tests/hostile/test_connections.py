@@ -49,7 +49,7 @@ def few_files(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def strangers(port, octets, count=MANY, source="127.0.0.1"):
+def strangers(port, content, count=MANY, source="127.0.0.1"):
     """`count` connections that send the bytes and stay open."""
     with contextlib.ExitStack() as held:
         connections = []
@@ -58,8 +58,8 @@ def strangers(port, octets, count=MANY, source="127.0.0.1"):
                 socket.create_connection(("127.0.0.1", port), PATIENCE_S, source_address=(source, 0))
             )
             with contextlib.suppress(ConnectionError):
-                connection.sendall(octets)
-                if octets.startswith((HEALTH, LAST_HEALTH)):
+                connection.sendall(content)
+                if content.startswith((HEALTH, LAST_HEALTH)):
                     connection.recv(65_536)  # or the server might still be busy with them
             connections.append(connection)
         yield connections
@@ -79,12 +79,12 @@ def served_at_once(port, times=5):
 
 
 @pytest.mark.parametrize(
-    "octets",
+    "content",
     [HEALTH, HALF_A_HEAD, b"", LARGE, HEALTH + HALF_A_HEAD, LAST_HEALTH],
     ids=["idle", "half a head", "nothing", "slow small body", "pipelined half", "closed only by the server"],
 )
-def test_c27_two_thousand_connections_of_a_stranger_delay_nobody(web, octets):
-    with strangers(web.port, octets):
+def test_c27_two_thousand_connections_of_a_stranger_delay_nobody(web, content):
+    with strangers(web.port, content):
         assert served_at_once(web.port) < WITHIN_S
     assert served_at_once(web.port) < WITHIN_S
 
@@ -144,12 +144,12 @@ def test_c27_a_client_that_has_started_a_request_reads_why_its_connection_was_cl
 
 
 @pytest.mark.parametrize(
-    "octets", [HEALTH, HALF_A_HEAD, b"", HEALTH + HALF_A_HEAD], ids=["idle", "half", "none", "next"]
+    "content", [HEALTH, HALF_A_HEAD, b"", HEALTH + HALF_A_HEAD], ids=["idle", "half", "none", "next"]
 )
 @pytest.mark.parametrize("name", ["web", "live"])
-def test_c27_a_process_with_few_descriptors_closes_quiet_connections_and_serves_on(few_files, name, octets):
+def test_c27_a_process_with_few_descriptors_closes_quiet_connections_and_serves_on(few_files, name, content):
     port = few_files[name]
-    with strangers(port, octets, count=800):
+    with strangers(port, content, count=800):
         assert served_at_once(port) < WITHIN_S
     assert served_at_once(port) < WITHIN_S
 

@@ -1,6 +1,6 @@
 """120 hostile addresses and more over register, health, score and webhook, with every connect watched from outside.
 
-strace sees what libcurl, the resolver and Python do alike; a hook in Python would see its own calls alone.
+strace sees what libcurl, the resolver and Python do alike; a hook in Python would see only its own calls.
 """
 
 import json

@@ -80,7 +80,7 @@ def test_an_unjudged_sample_gets_the_policy(server, endpoint):
     answer = ask(url, "no digits at all")
     assert (answer.status_code, answer.json()["rewards"]) == (200, [0.5])
     assert answer.json()["extra_logs"] == {"autotune_unscored": [1.0]}
-    refused = ask(endpoint("live unjudged, told", unscored="error"), "no digits at all")
+    refused = ask(endpoint("live unjudged, reported", unscored="error"), "no digits at all")
     assert (refused.status_code, refused.headers["Content-Type"]) == (502, "application/problem+json")
 
 

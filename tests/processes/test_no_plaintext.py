@@ -278,11 +278,11 @@ def held_by(redis):
 
 def forms(text):
     """The forms in which a text may occur in the searched data."""
-    octets = text.encode()
-    yield octets
-    yield octets.hex().encode()
+    content = text.encode()
+    yield content
+    yield content.hex().encode()
     for skipped in range(3):  # where it begins within base64's groups of three; the edges depend on its neighbours
-        yield base64.b64encode(b"x" * skipped + octets)[4:-4]
+        yield base64.b64encode(b"x" * skipped + content)[4:-4]
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +316,7 @@ def settings_of(env, name):
 
 def test_authorized_readers_get_the_markers_back(left_behind):
     _, places, answered = left_behind
-    # of a refused body the answer tells the pointer; the rest of it, and what no answer shows, went in all the same
+    # the answer to a refused body names the pointer; the rest of the body, and what no answer shows, went in all the same
     unseen = {"refusedbody", "template", "systemprompt", "schema", "taskmetadata", "onceprompt", "endpointanswer"}
     unseen |= {"liveprompt", "liveresponse", "livemetadata"}
     assert [name for name in MARK if name not in unseen and MARK[name] not in answered] == []
@@ -330,8 +330,8 @@ def test_authorized_readers_get_the_markers_back(left_behind):
 
 def test_the_search_detects_a_text_in_every_form():
     for form in ("{}", "hex", "base64"):
-        octets = b"before " + MARK["prompt"].encode() + b" after"
-        shown = {"{}": octets, "hex": octets.hex().encode(), "base64": base64.b64encode(octets)}[form]
+        content = b"before " + MARK["prompt"].encode() + b" after"
+        shown = {"{}": content, "hex": content.hex().encode(), "base64": base64.b64encode(content)}[form]
         assert any(pattern in shown for pattern in forms(MARK["prompt"])), form
 
 
@@ -340,7 +340,7 @@ def test_no_submitted_text_and_no_secret_is_stored_in_plaintext(left_behind):
     leaks = [
         f"{name} in {place}"
         for name, text in planted.items()
-        for place, octets in places.items()
-        if any(form in octets for form in forms(text))
+        for place, content in places.items()
+        if any(form in content for form in forms(text))
     ]
     assert leaks == []

@@ -1,6 +1,6 @@
 """A new master key and new data keys while web, workers and beat serve and score: no request fails, all stays readable.
 
-The steps are those of docs/encryption.md. The keys stand in a file, which is how a running server learns of a new one.
+The steps are those of docs/encryption.md. The keys are in a file, which is how a running server learns of a new one.
 """
 
 import secrets

@@ -39,7 +39,7 @@ class Reply:
 
 
 class Body:
-    """Stands for the request and for the response that the sample makes of an answer."""
+    """A stub of the request and for the response that the sample makes of an answer."""
 
     def model_dump(self, mode):
         return {"response": {"output": []}}

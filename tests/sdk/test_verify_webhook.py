@@ -19,7 +19,7 @@ def signed(secret=SECRET, *, sent_at=None, body=BODY):
     return {"Webhook-Id": "evt_1", "WEBHOOK-TIMESTAMP": str(int(when.timestamp())), "webhook-signature": signature}
 
 
-@pytest.mark.parametrize("body", [BODY, BODY.encode()], ids=["text", "octets"])
+@pytest.mark.parametrize("body", [BODY, BODY.encode()], ids=["text", "bytes"])
 def test_a_genuine_event_is_read(body):
     event = verify_webhook(signed(), body, SECRET)
     assert (event.id, event.event, event.data) == ("evt_1", "score.completed", {"completionId": "comp_ü"})

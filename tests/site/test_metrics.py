@@ -96,7 +96,7 @@ def test_by_default_no_network_is_named(settings):
     assert settings.AUTOTUNE_METRICS_NETWORKS == []
 
 
-# --- what it tells --------------------------------------------------------------------------------------------------
+# --- its content ----------------------------------------------------------------------------------------------------
 
 
 def test_it_is_the_text_form_whatever_prometheus_asks_for(admin_api):

@@ -62,22 +62,22 @@ def test_c27_sending_a_file_to_a_client_that_does_not_read_ends(pair, tmp_path):
 
 def test_a_client_that_reads_gets_every_byte_of_an_answer_larger_than_the_buffers(pair, tmp_path):
     ours, theirs = pair
-    octets = bytes(range(256)) * 32_768
-    (tmp_path / "file").write_bytes(octets)
+    content = bytes(range(256)) * 32_768
+    (tmp_path / "file").write_bytes(content)
     received = bytearray()
 
     def read():
-        while len(received) < 2 * len(octets) - 1:
+        while len(received) < 2 * len(content) - 1:
             received.extend(theirs.recv(65_536))
 
     reader = threading.Thread(target=read)
     reader.start()
     timed = TimedSocket(ours)
-    timed.sendall(octets)
+    timed.sendall(content)
     with (tmp_path / "file").open("rb") as file:
-        assert timed.sendfile(file, offset=1, count=len(octets) - 1) == len(octets) - 1
+        assert timed.sendfile(file, offset=1, count=len(content) - 1) == len(content) - 1
     reader.join(AT_MOST_S)
-    assert bytes(received) == octets + octets[1:]
+    assert bytes(received) == content + content[1:]
 
 
 def test_the_end_of_a_body_is_reported_once(pair):

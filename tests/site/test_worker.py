@@ -7,14 +7,14 @@ from autotune.site.servers.arriving import MAX_BODY, MAX_EARLY, PartialRequest
 HEAD = b"POST / HTTP/1.1\r\nHost: x\r\n"
 
 
-def has_arrived(octets):
+def has_arrived(content):
     arriving = PartialRequest()
-    arriving.received += octets
+    arriving.received += content
     return arriving.is_enough()
 
 
 @pytest.mark.parametrize(
-    ("octets", "enough"),
+    ("content", "enough"),
     [
         (b"", False),
         (HEAD, False),
@@ -34,15 +34,15 @@ def has_arrived(octets):
     ],
     ids=range(15),
 )
-def test_a_thread_takes_complete_large_or_answerable_requests(octets, enough):
-    assert has_arrived(octets) is enough
+def test_a_thread_takes_complete_large_or_answerable_requests(content, enough):
+    assert has_arrived(content) is enough
 
 
 def test_bytes_may_arrive_one_by_one():
     arriving = PartialRequest()
     whole = HEAD + b"Content-Length: 2\r\n\r\nok"
-    for octet in whole[:-1]:
-        arriving.received.append(octet)
+    for byte in whole[:-1]:
+        arriving.received.append(byte)
         assert not arriving.is_enough()
     arriving.received.append(whole[-1])
     assert arriving.is_enough()

@@ -1,7 +1,7 @@
 """Compare an answer that a page shows with the real one.
 
 Objects have the same members; one with the member `"…"` shows only some of them. Null, booleans and text are equal. In
-a text, `…` stands for any characters, a time for any time, and `comp_…` for any id of this kind. Of numbers only the type
+a text, `…` matches any characters, a time for any time, and `comp_…` for any id of this kind. Of numbers only the type
 counts, because durations and counts vary. A list shows its first items; an empty one is empty.
 """
 

@@ -34,7 +34,7 @@ def together(*works):
 
 
 def aside(work):
-    """`work` in a thread of its own, begun now; `.result(seconds)` of what is returned."""
+    """`work` in a thread of its own, started now; `.result(seconds)` of what is returned."""
     pool = ThreadPoolExecutor(1)
 
     def run():

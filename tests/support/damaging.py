@@ -11,6 +11,7 @@ from autotune.core import ids
 from autotune.core.crypto import damage, encryption, reencryption
 from autotune.core.crypto.fields import Ciphertext, EncryptedJSONField
 from graders.models import Grader, GraderCheck, GraderSecret, GraderStatusChange
+from scores.models import AttemptEvidence, WorkflowRun
 from tasks.models import Completion
 from tests.access.matrix import owned
 from tests.factories import FeedbackFactory, public
@@ -37,6 +38,11 @@ def filled_world(organization, role="admin"):
     GraderSecret.objects.create(
         grader=grader, organization=grader.organization, secret="an old one", current=False, confirmed=True,
         valid_until=timezone.now() + timedelta(hours=1),
+    )  # fmt: skip
+    run = WorkflowRun.objects.get(pk=ids.decode("run", owner.ids["run"]))
+    AttemptEvidence.objects.create(
+        organization_id=run.organization_id, run=run, grader_id=run.grader_id, attempt=1, code="grader_error",
+        content={"status": 200},
     )  # fmt: skip
     FeedbackFactory(completion=Completion.objects.get(pk=ids.decode("comp", owner.ids["comp"])))
     SecondFactorSecret.objects.create(user=grader.created_by, secret="JBSWY3DPEHPK3PXP")

@@ -47,10 +47,10 @@ class Connection:
         """A whole answer with a Content-Length, and then the end of the connection."""
         self.write(head(status, [*headers, ("Content-Length", len(body))]), body)
 
-    def drip(self, octets, *, every_s=0.05):
+    def drip(self, content, *, every_s=0.05):
         """Send one byte at a time until the other side disconnects."""
-        for octet in octets:
-            self.write(bytes([octet]))
+        for byte in content:
+            self.write(bytes([byte]))
             if self.closing.wait(every_s):
                 return
 
@@ -138,10 +138,10 @@ class RawServer:
 
 
 def _read(sock):
-    octets = b""
-    while CRLF * 2 not in octets:
-        octets += sock.recv(65536)
-    text, _, body = octets.partition(CRLF * 2)
+    content = b""
+    while CRLF * 2 not in content:
+        content += sock.recv(65536)
+    text, _, body = content.partition(CRLF * 2)
     first, *lines = text.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     while len(body) < int(headers.get("content-length", 0)):

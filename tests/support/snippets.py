@@ -48,7 +48,7 @@ class Snippet:
 
     @property
     def file(self) -> str:
-        """The name under which the page tells readers to save it."""
+        """The name under which readers should save it."""
         return self.what.removeprefix("file ").partition(",")[0] if self.surroundings == "file" else ""
 
     @property

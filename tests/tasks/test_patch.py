@@ -65,11 +65,11 @@ def test_retry_and_options_are_merged_member_by_member(patch, task):
 def test_the_review_is_set_kept_and_cleared(patch, task):
     assert task["review"] is None
     after = patch({"review": {"belowConfidence": 0.5}})
-    assert after["review"] == {"belowConfidence": 0.5}
+    assert after["review"] == {"belowConfidence": 0.5, "blind": False}
     assert changed(task, after) == {"review", "updatedAt"}  # no new version: it does not define the task
-    assert patch({"review": {}})["review"] == {"belowConfidence": 0.5}
+    assert patch({"review": {}})["review"] == {"belowConfidence": 0.5, "blind": False}
     assert patch({"review": {"belowConfidence": None}})["review"] is None
-    assert patch({"review": {"belowConfidence": 1}})["review"] == {"belowConfidence": 1.0}
+    assert patch({"review": {"belowConfidence": 1}})["review"] == {"belowConfidence": 1.0, "blind": False}
     assert patch({"review": None})["review"] is None
 
 

@@ -79,7 +79,7 @@ def test_a_grader_deleted_concurrently_does_not_enter_a_panel(together, key):
         with transaction.atomic():
             row = Grader.objects.select_for_update().get(pk=grader.pk)
             locked.set()
-            Event().wait(0.3)  # the other stands at the lock by then; if not, it sees the committed tombstone
+            Event().wait(0.3)  # the other waits at the lock by then; if not, it sees the committed tombstone
             row.deleted_at = timezone.now()
             row.save(update_fields=["deleted_at"])
 

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -21,6 +22,7 @@ from autotune.access.accounts import agents, requirement, sessions
 from autotune.access.accounts.signals import organization_switched, sessions_ended
 from autotune.access.models import Membership, User
 from autotune.core import ids
+from autotune.core.pages import zones
 
 
 @login_required
@@ -41,6 +43,8 @@ def account(request: HttpRequest) -> HttpResponse:
             }
             for m in _memberships(user)
         ],
+        "zones": zones.by_region(),
+        "zone_is_known": user.time_zone in zones.names(),
         "second_factor": requirement.has_second_factor(user),
         "second_factor_required": requirement.must_have_second_factor(user),
         "codes_left": _codes_left(user),
@@ -56,7 +60,8 @@ def account(request: HttpRequest) -> HttpResponse:
             for session in sorted(sessions.of(user), key=lambda row: bytes(row.key_digest) != current_digest)
         ],
     }
-    return render(request, "access/accounts/account.html", page)
+    with timezone.override(zones.of(user.time_zone)):
+        return render(request, "access/accounts/account.html", page)
 
 
 @login_required
@@ -85,6 +90,19 @@ def rename(request: HttpRequest) -> HttpResponse:
     name = " ".join(request.POST.get("name", "").replace("\0", "").split())[:200]
     User.objects.filter(pk=user.pk).update(name=name)
     messages.success(request, "Your name is changed.")
+    return redirect("account")
+
+
+@login_required
+@require_POST
+def choose_time_zone(request: HttpRequest) -> HttpResponse:
+    """Choose the time zone in which pages show the person times."""
+    user, zone = _person(request), request.POST.get("time_zone", "")
+    if zone not in zones.names():
+        messages.error(request, "Choose a time zone from the list. Your time zone is unchanged.")
+        return redirect("account")
+    User.objects.filter(pk=user.pk).update(time_zone=zone)
+    messages.success(request, f"Pages now show you times in {zone}.")
     return redirect("account")
 
 

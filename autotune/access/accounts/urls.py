@@ -16,6 +16,7 @@ KEY = r"^account/password/reset/(?P<uidb36>[0-9A-Za-z]{1,40})-(?P<key>[0-9A-Za-z
 urlpatterns: list[URLPattern] = [
     path("account", pages.account, name="account"),
     path("account/name", pages.rename, name="account_name"),
+    path("account/time-zone", pages.choose_time_zone, name="account_time_zone"),
     path("account/organization", pages.switch, name="account_organization"),
     path("account/sessions", pages.end_sessions, name="account_sessions"),
     path("account/login", account.login, name="account_login"),

@@ -45,7 +45,7 @@ class UserAdmin(InlinesMixin, PublicIdSearchMixin, BaseUserAdmin):
     ordering = ("email",)
     inlines = (MembershipsInline, KeysInline)
     fieldsets = (
-        (None, {"fields": ("public_id", "email", "name", "password")}),
+        (None, {"fields": ("public_id", "email", "name", "time_zone", "password")}),
         ("Admin site", {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")}),
         ("Times", {"fields": ("last_login", "created_at")}),
     )

@@ -9,6 +9,7 @@ from autotune.access.accounts import requirement
 from autotune.access.frame import entry, navigation
 from autotune.access.models import User
 from autotune.core import ids
+from autotune.core.pages import zones
 
 THEMES = frozenset({"light", "dark"})
 
@@ -17,6 +18,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     """Return the layout's context.
 
     theme              `light`, `dark` or ''
+    time_zone          the name of the zone in which the page shows times
     principal, frame   on a page: who acts, and the sections and organizations of the navigation
     outer              the layout of pages that both logged-in and anonymous people see
     second_factor_due  whether the person must set up a second factor first
@@ -24,6 +26,7 @@ def frame(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get("theme", "")
     return {
         "theme": theme if theme in THEMES else "",
+        "time_zone": SimpleLazyObject(zones.active),
         "principal": SimpleLazyObject(lambda: getattr(request, "principal", None)),
         "frame": SimpleLazyObject(lambda: _frame(request)),
         "second_factor_due": lambda: _is_due(request),

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import patch_cache_control
 
 from autotune.access import authentication, policy
@@ -18,6 +19,7 @@ from autotune.access.principal import Principal
 from autotune.access.throttling import throttles
 from autotune.core.api import problems
 from autotune.core.errors import AutotuneError, Forbidden
+from autotune.core.pages import zones
 
 SAFE = ("GET", "HEAD")
 Needs = tuple[str, str]
@@ -43,7 +45,7 @@ def page(
     methods  the allowed methods; others get 405
 
     Anonymous people are redirected to the login, which leads back. A typed error that the view raises becomes a page
-    with its status: 404 for an object out of scope, as in the API.
+    with its status: 404 for an object out of scope, as in the API. Times are shown in the person's time zone.
     """
 
     def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
@@ -53,15 +55,8 @@ def page(
                 return HttpResponseNotAllowed(methods)
             if not isinstance(request.user, User):
                 return to_login(request)
-            try:
-                with problems.converted():
-                    if not enter(request):
-                        return render(request, "access/frame/no_organization.html", status=403)
-                    _require(request.principal, needs)
-                    _count(request.principal)
-                    response = view(request, *args, **kwargs)
-            except AutotuneError as error:
-                response = failed(request, error)
+            with timezone.override(zones.of(request.user.time_zone)):
+                response = _admitted(request, lambda: view(request, *args, **kwargs), needs)
             patch_cache_control(response, private=True, no_store=True)
             return response
 
@@ -69,6 +64,19 @@ def page(
         return handle
 
     return decorate
+
+
+def _admitted(request: PageRequest, show: Callable[[], HttpResponseBase], needs: Sequence[Needs]) -> HttpResponseBase:
+    """Return the page, or the page of the error that keeps the person from it."""
+    try:
+        with problems.converted():
+            if not enter(request):
+                return render(request, "access/frame/no_organization.html", status=403)
+            _require(request.principal, needs)
+            _count(request.principal)
+            return show()
+    except AutotuneError as error:
+        return failed(request, error)
 
 
 def enter(request: PageRequest) -> bool:

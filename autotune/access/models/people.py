@@ -9,6 +9,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from autotune.core import ids
+from autotune.core.pages import zones
 
 
 class UserManager(BaseUserManager["User"]):
@@ -27,11 +28,15 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person. Their membership's role decides what they may do; `is_staff` admits them to the admin site only."""
+    """A person. Their membership's role decides what they may do; `is_staff` admits them to the admin site only.
+
+    time_zone  in which the pages show them times; a name of the IANA database
+    """
 
     id = models.UUIDField(primary_key=True, default=ids.new, editable=False)
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=200, blank=True)
+    time_zone = models.CharField(max_length=zones.LONGEST, default=zones.DEFAULT, db_default=zones.DEFAULT)
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from autotune.core.pages import zones
 from autotune.core.pages.formats import ago, span, words
 
 TONES: Final = {
@@ -17,7 +18,7 @@ TONES: Final = {
     },
     "warn": {
         "degraded", "sleeping", "waiting", "half_open", "cancelling", "retrying", "partially_scored", "claimed",
-        "paused", "expiring", "held",
+        "paused", "expiring", "held", "rejected",
     },
     "bad": {"failed", "open", "unhealthy", "refused", "disabled", "revoked", "expired", "withdrawn", "lost"},
     "busy": {"pending", "running", "queued", "scoring", "processing"},
@@ -34,20 +35,20 @@ def icon(name: str, label: str = "") -> SafeString:
 
 
 def when(moment: datetime | None, never: str = "never") -> SafeString:
-    """Return `4 min ago` or `in 2 h`, with the time in UTC as a tooltip; `never` for None."""
+    """Return `4 min ago` or `in 2 h`, with the time and its zone as a tooltip; `never` for None."""
     if moment is None:
         return format_html('<span class="faint">{}</span>', never)
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), f"{moment:%d %B %Y, %H:%M:%S} UTC", ago(moment)
+        '<time datetime="{}" title="{}">{}</time>', moment.isoformat(), zones.stamp(moment, "seconds"), ago(moment)
     )
 
 
 def dated(moment: datetime | None, never: str = "never") -> SafeString:
-    """Return `4 min ago · 28 Nov 2026, 14:02 UTC`, for places with enough room."""
+    """Return `4 min ago · 28 November 2026, 14:02 UTC`, for places with enough room."""
     relative_time = when(moment, never)
     if moment is None or not span(abs((timezone.now() - moment).total_seconds())):
         return relative_time
-    return format_html('{} <span class="faint">· {}</span>', relative_time, f"{moment:%d %b %Y, %H:%M} UTC")
+    return format_html('{} <span class="faint">· {}</span>', relative_time, zones.stamp(moment))
 
 
 def status(value: Any, text: str = "") -> SafeString:

@@ -13,6 +13,11 @@ SECOND, MINUTE, HOUR, DAY = 1, 60, 3600, 86400
 STEPS: Final = ((MINUTE, SECOND, "s"), (HOUR, MINUTE, "min"), (2 * DAY, HOUR, "h"), (60 * DAY, DAY, "d"))
 
 
+def moment(text: str | None) -> datetime | None:
+    """Parse a time of an API response, for the tags and filters that show one."""
+    return datetime.fromisoformat(text) if text else None
+
+
 def ago(moment: datetime) -> str:
     """Return `4 min ago`, `in 2 h` or `just now`; beyond two months the date."""
     seconds = (timezone.now() - moment).total_seconds()
@@ -20,15 +25,16 @@ def ago(moment: datetime) -> str:
         return "just now"
     text = span(abs(seconds))
     if not text:
-        return f"{moment:%d %b %Y}"
+        return f"{timezone.localtime(moment):%d %b %Y}"
     return f"{text} ago" if seconds > 0 else f"in {text}"
 
 
 def span(seconds: float) -> str:
-    """Return `12 s`, `4 min`, `3 h` or `12 d`; '' beyond two months."""
+    """Return `12 s`, `4 min`, `3 h` or `12 d`, rounded; '' beyond two months."""
     for below, unit, name in STEPS:
-        if seconds < below:
-            return f"{int(seconds // unit)} {name}"
+        count = round(seconds / unit)
+        if count * unit < below:
+            return f"{count} {name}"
     return ""
 
 
@@ -36,10 +42,10 @@ def duration(milliseconds: float | None) -> str:
     """Format milliseconds as `340 ms`, `1.2 s` or `4 min`; a dash for None."""
     if milliseconds is None:
         return "–"
-    if milliseconds < 1000:
+    if round(milliseconds) < 1000:
         return f"{milliseconds:.0f} ms"
     seconds = milliseconds / 1000
-    return f"{seconds:.1f} s" if seconds < MINUTE else (span(seconds) or f"{seconds / DAY:.0f} d")
+    return f"{seconds:.1f} s" if round(seconds, 1) < MINUTE else (span(seconds) or f"{seconds / DAY:.0f} d")
 
 
 def number(value: float | None, places: int = 0) -> str:

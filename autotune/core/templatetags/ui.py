@@ -2,7 +2,7 @@
 
 from django import template
 
-from autotune.core.pages import badges, formats
+from autotune.core.pages import badges, formats, zones
 
 register = template.Library()
 
@@ -10,7 +10,7 @@ for tag in (badges.icon, badges.when, badges.dated, badges.status, badges.unread
     register.simple_tag(tag)
 
 for format_filter in (
-    *(formats.ago, formats.duration, formats.number, formats.score, formats.percent, formats.byte_size),
-    *(formats.public_id, formats.brief, formats.words, formats.pretty_json, badges.tone),
+    *(formats.moment, formats.ago, formats.duration, formats.number, formats.score, formats.percent, formats.byte_size),
+    *(formats.public_id, formats.brief, formats.words, formats.pretty_json, badges.tone, zones.stamp),
 ):
     register.filter(format_filter.__name__, format_filter)

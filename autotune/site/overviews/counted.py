@@ -107,7 +107,8 @@ def throughput(counted: Counted, period: OverviewPeriod, now: datetime) -> Chart
     return columns(
         "Scored completions and failed attempts",
         [(step, (point.scored, point.errors)) for step, point in points.items()],
-        ("Scored", "Failed attempts"), tones=("good", "bad"), since=period.since(now), empty="No calls in this time.",
+        ("Scored", "Failed attempts"), tones=("good", "bad"), axis="Calls", since=period.since(now),
+        empty="No calls in this time.",
     )  # fmt: skip
 
 
@@ -120,11 +121,12 @@ def latency(counted: Counted, period: OverviewPeriod, now: datetime) -> Chart:
             Series("p50", [(step, point.p50) for step, point in points.items()]),
             Series("p99", [(step, point.p99) for step, point in points.items()]),
         ],
-        since=period.since(now), until=now, unit="ms", low=0, wide=False, empty="No calls in this time.",
+        since=period.since(now), until=now, axis="Latency", unit="ms", low=0, wide=False,
+        empty="No calls in this time.",
     )  # fmt: skip
 
 
 def trend(counted: Counted, period: OverviewPeriod, now: datetime) -> str:
     """Draw one grader's mean score as a sparkline."""
     values = [figures_of([counted.get(step, {})]).mean for step in period.steps(now)]
-    return sparkline(values, label=f"Mean score. {spark_label(values)}")
+    return sparkline(values, label=f"Mean score. {spark_label(values, 'score')}")

@@ -61,7 +61,7 @@ def _charts(
     charts = [
         scored.throughput(scored.numbers(score_sums), failed, period, now),
         *latency,
-        scored.by_model(score_sums, period, now),
+        scored.by_model(score_sums, principal, period, now),
         *([scored.by_task(score_sums, principal, period, now)] if policy.reach(principal, "tasks", "read") else ()),
     ]
     return {"charts": charts, "sampled": newest.NEWEST if scored.sampled(score_sums) else 0}

@@ -16,6 +16,7 @@ from autotune.site.overviews.periods import OverviewPeriod
 from autotune.site.overviews.sums import Sums, over_time
 from graders.statistics.folding import floor_to
 from scores.models import Score, WorkflowRun
+from scores.results import model_colours
 from tasks.models import Task
 
 SCORED, NUMBER, VALUE = "scored", "number", "value"
@@ -75,7 +76,8 @@ def throughput(
     """Chart what was scored and what failed, stacked."""
     stacks = [(step, (scored.get(step, 0), failed.get(step, 0))) for step in period.steps(now)]
     return columns(
-        "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), since=period.since(now),
+        "Scored and failed", stacks, ("Scored", "Failed"), tones=("good", "bad"), axis="Workflow runs",
+        since=period.since(now),
         empty="Nothing was scored and nothing failed in this time.",
     )  # fmt: skip
 
@@ -90,9 +92,11 @@ def sampled(scored: Scored) -> bool:
     return any(number > newest.NEWEST for number in numbers(scored).values())
 
 
-def by_model(scored: Scored, period: OverviewPeriod, now: datetime) -> Chart:
+def by_model(scored: Scored, principal: Principal, period: OverviewPeriod, now: datetime) -> Chart:
     """Chart the mean score of the models with the most scores."""
-    return _means("Mean score by model", scored, MODEL, str, period, now)
+    models = _most(scored, MODEL)
+    slots = model_colours.slots(principal.organization.pk, models) if models else {}
+    return _means("Mean score by model", scored, MODEL, str, period, now, slots)
 
 
 def by_task(scored: Scored, principal: Principal, period: OverviewPeriod, now: datetime) -> Chart:
@@ -115,15 +119,17 @@ def _most(scored: Scored, place: int) -> list[Any]:
 
 
 def _means(
-    title: str, scored: Scored, place: int, label: Callable[[Any], str], period: OverviewPeriod, now: datetime
-) -> Chart:
+    title: str, scored: Scored, place: int, label: Callable[[Any], str], period: OverviewPeriod, now: datetime,
+    slots: dict[Any, int] | None = None,
+) -> Chart:  # fmt: skip
     series = []
     for subject in _most(scored, place):
         points = [(step, _mean(scored.get(step, {}), place, subject)) for step in period.steps(now)]
-        series.append(Series(label(subject), points))
+        series.append(Series(label(subject), points, (slots or {}).get(subject)))
     return lines(
-        title, series, since=period.since(now), until=now, low=0, high=1, wide=False, empty="No scores in this time."
-    )
+        title, series, since=period.since(now), until=now, axis="Mean score", unit="score", low=0, high=1, wide=False,
+        empty="No scores in this time.",
+    )  # fmt: skip
 
 
 def _mean(sums: Sums, place: int, subject: Any) -> float | None:

@@ -32,6 +32,6 @@ def kills(stage: Stage, result: Result) -> None:
     idle_s = IDLE_S * sizes.slack
     result.require(f"no due run is idle for more than {idle_s:g} s", watch.longest_idle_s <= idle_s, watch.idlest)
     result.require(
-        "the queue never stands still so long", watch.longest_standstill_s <= idle_s, watch.longest_standstill_s
+        "the queue never stops for so long", watch.longest_standstill_s <= idle_s, watch.longest_standstill_s
     )
     result.require("every POST was answered", not work.submitter.answers.refused, work.submitter.answers.refused[:3])

@@ -1,4 +1,4 @@
-"""What the server stands on goes away in the middle of the work: Redis flushed, killed and absent; PostgreSQL restarted and cut off."""
+"""The services that the server needs go away in the middle of the work: Redis flushed, killed and absent; PostgreSQL restarted and cut off."""
 
 import signal
 import time

@@ -6,12 +6,14 @@ An asynchronous grader may call back before its 202 is read, so Autotune records
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from autotune.core.outbound import engine
 from autotune.core.outbound.calls import OutboundError, OutboundResponse
 from graders import credentials, status, targets
 from graders.gateway import outcomes, requests
+from graders.gateway.evidence import CallExchange
 from graders.gateway.types import GraderCall, GraderTarget
 from graders.models import Grader
 from graders.verdicts import Failure, GraderItem
@@ -27,6 +29,12 @@ class SignedCallEnd(CallEnd):
 
     signed: GraderCall | None = None
     key_id_verified: str | None = None
+    exchange: CallExchange | None = None
+
+    def evidence(self, completion_id: str) -> dict[str, Any]:
+        """See CallEnd."""
+        assert self.exchange is not None
+        return self.exchange.evidence(completion_id)
 
 
 class EndpointBody:
@@ -109,6 +117,7 @@ class EndpointBody:
             waits_until=call.callback.expires_at if call.callback else None,
             signed=call,
             key_id_verified=outcome.key_id_verified,
+            exchange=CallExchange(call, self._target, response),
         )
 
     def can_repeat(self, end: CallEnd) -> bool:

@@ -7,7 +7,7 @@ retries, limits, saving, events and statistics are the same for all kinds and be
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from graders.models import Grader
@@ -50,6 +50,10 @@ class CallEnd:
     batched: bool
     waits_until: datetime | None = None
     waits_for: WaitKind = WaitKind.CALLBACK
+
+    def evidence(self, completion_id: str) -> dict[str, Any]:
+        """Describe the call for a completion on which it failed, as JSON."""
+        return {"durationMs": round(self.latency_ms, 1)}
 
 
 class Body(Protocol):

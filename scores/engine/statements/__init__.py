@@ -81,8 +81,8 @@ class Statements(Protocol):
     def fail(self, failures: Sequence[FailureToStore]) -> list[SavedRun]:
         """Fail the runs that the attempt still holds, or that await its answer. Return those that failed."""
 
-    def sleep(self, failures: Sequence[FailureToStore]) -> None:
-        """Move the runs that the attempt still holds, or that await its answer, to `sleeping`."""
+    def sleep(self, failures: Sequence[FailureToStore]) -> list[UUID]:
+        """Move the runs that the attempt still holds, or that await its answer, to `sleeping`. Return their ids."""
 
     def rest(self, paused: Sequence[PauseToStore]) -> None:
         """Move the runs that the attempt still holds to `sleeping` without a failure, since their grader is held."""

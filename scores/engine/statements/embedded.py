@@ -80,10 +80,13 @@ def fail(failures: Sequence[FailureToStore]) -> list[SavedRun]:
     return [SavedRun(*row) for row in WorkflowRun.objects.filter(pk__in=moved).values_list(*_SAVED)]
 
 
-def sleep(failures: Sequence[FailureToStore]) -> None:
+def sleep(failures: Sequence[FailureToStore]) -> list[UUID]:
     """See Statements."""
-    for failure, message in zip(failures, messages(failures), strict=True):
-        _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at, waits_for="")
+    return [
+        failure.run_id
+        for failure, message in zip(failures, messages(failures), strict=True)
+        if _move(failure, message, RunStatus.SLEEPING, wake_at=failure.wake_at, waits_for="")
+    ]
 
 
 def rest(paused: Sequence[PauseToStore]) -> None:

@@ -174,9 +174,9 @@ def fail(failures: Sequence[FailureToStore]) -> list[SavedRun]:
     return [SavedRun(*row) for row in _end_attempts(_FAIL, failures)]
 
 
-def sleep(failures: Sequence[FailureToStore]) -> None:
+def sleep(failures: Sequence[FailureToStore]) -> list[UUID]:
     """See Statements."""
-    _end_attempts(_SLEEP, failures)
+    return [row[0] for row in _end_attempts(_SLEEP, failures)]
 
 
 def rest(paused: Sequence[PauseToStore]) -> None:

@@ -190,7 +190,7 @@ def _render_detail(
         "lately": lately,
         "chart": columns(
             "Completions by hour", lately.hours, figures.NAMES, since=lately.since, until=lately.until,
-            tones=("good", "bad", "warn"), empty="No completions in the last 24 hours.",
+            tones=("good", "bad", "warn"), axis="Completions", empty="No completions in the last 24 hours.",
         ),
         "recipe": commands.by_address(endpoint, url),
         "recipes": commands.by_sdk(endpoint),

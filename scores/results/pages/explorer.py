@@ -26,6 +26,7 @@ from graders.models import Grader, GraderVersion
 from scores.counters import narrowing
 from scores.models import Score
 from scores.results import completion_filters, distributions, filters
+from scores.results.distributions import ScoreDistribution
 from scores.results.filters import Selection
 from scores.results.names import NamedObject, ObjectNames
 from scores.results.scores import ORDER, ScoreListQuery
@@ -87,7 +88,7 @@ def explorer(request: PageRequest) -> HttpResponse:
         "pager": listing.pager(pages, len(rows)),
         "spans": listing.spans(typed_filters),
         "sort": chosen.query.sort or ORDER.default,
-        "chart": chart(spread.counts, chosen.selection, typed_filters),
+        "chart": chart(spread, chosen.selection, typed_filters),
         "figures": spread.figures,
         "newest": spread.newest,
         "export": _export(principal, typed_filters),
@@ -114,8 +115,10 @@ def checked(list_request: ListRequest[ScoreListQuery], principal: Principal) -> 
             query = structs.replace(query, **{wire[name]: None})
 
 
-def chart(counts: list[int], selection: Selection, typed_filters: dict[str, str]) -> charts.Chart:
+def chart(spread: ScoreDistribution, selection: Selection, typed_filters: dict[str, str]) -> charts.Chart:
     """Return the chart of the distribution. Each bucket links to its own range; a brush sets the bounds of the form."""
+    counts, figures = spread.counts, spread.figures
+    quartiles = charts.Quartiles(figures.p25, figures.p50, figures.p75) if figures else None
     low, high = selection.query.min_score, selection.query.max_score
     bounded = low is not None or high is not None
     others = {name: text for name, text in typed_filters.items() if name not in ("minScore", "maxScore")}
@@ -125,8 +128,8 @@ def chart(counts: list[int], selection: Selection, typed_filters: dict[str, str]
         f"{scores_url}?{urlencode({**others, 'minScore': low_, 'maxScore': high_})}" for low_, high_ in pairwise(edges)
     ]
     return charts.histogram(
-        "Distribution", counts, chosen=(low or 0.0, 1.0 if high is None else high) if bounded else None, links=links,
-        brush="score", wide=True, empty="This selection has no scores that count.",
+        "Distribution", counts, chosen=(low or 0.0, 1.0 if high is None else high) if bounded else None,
+        quartiles=quartiles, links=links, brush="score", wide=True, empty="This selection has no scores that count.",
     )  # fmt: skip
 
 

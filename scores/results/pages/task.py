@@ -3,6 +3,7 @@
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import Prefetch
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -18,6 +19,7 @@ from scores.results import failure_codes
 from scores.results.completion_responses import status_of
 from scores.results.pages import task_counts, task_figures, task_snippets
 from scores.results.pages.task_counts import sees
+from tasks import panels
 from tasks.models import Completion, Task
 from tasks.pages import people, prompts, rights
 from tasks.pages.spans import written
@@ -32,7 +34,7 @@ RECENT: Final = 8
 def detail(request: PageRequest, task_id: UUID) -> HttpResponse:
     principal = request.principal
     visible = Task.objects.visible_to(principal).select_related("version", "created_by")
-    task: Task = find(visible.prefetch_related("version__members"), task_id, "task")
+    task: Task = find(visible.prefetch_related(Prefetch("version__members", panels.MEMBERS)), task_id, "task")
     out = task_out(task)
     context = {
         "title": task.name,
@@ -44,10 +46,13 @@ def detail(request: PageRequest, task_id: UUID) -> HttpResponse:
         "maker": people.called(principal, task.created_by),
         "version_count": task.versions.count(),
         "panel": _panel(principal, task),
+        "blocking": _blocking(task),
         "parts": prompts.parts(out.prompt_template or ""),
         "waits": _waits(out),
         "snippets": task_snippets.of(out.id, out.prompt_template or ""),
-        "figures": task_figures.of_task(task.pk) if sees(principal, "scores", task.organization_id) else None,
+        "figures": task_figures.of_task(task.pk, principal.organization.pk)
+        if sees(principal, "scores", task.organization_id)
+        else None,
         "recent": _recent(principal, task),
         "sees_completions": sees(principal, "completions", task.organization_id),
         "links": _links(principal, task),
@@ -103,6 +108,11 @@ def _panel(principal: Principal, task: Task) -> list[dict[str, Any]]:
         }
         for member in members
     ]
+
+
+def _blocking(task: Task) -> list[UUID]:
+    """The graders because of which the task refuses submissions; an archived task refuses them anyway."""
+    return [] if task.archived or task.version is None else panels.blocking_graders(task.version)
 
 
 def _recent(principal: Principal, task: Task) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from autotune.core.pages import listing
 from autotune.core.pages.formats import brief
 from graders.models import Grader
 from scores.results.pages import task_counts
+from tasks import panels
 from tasks.api import ORDER
 from tasks.models import Task, TaskVersion
 from tasks.pages import rights
@@ -26,7 +27,9 @@ SORTS: Final = (
     ("-createdAt", "newest first"), ("-updatedAt", "changed last"), ("name", "name"), ("createdAt", "oldest first"),
 )  # fmt: skip
 MOST_OFFERED: Final = 200
-VERSIONS: Final = TaskVersion.objects.defer("content").prefetch_related("members")  # a list needs no texts
+VERSIONS: Final = TaskVersion.objects.defer("content").prefetch_related(
+    Prefetch("members", panels.MEMBERS)
+)  # a list needs no texts
 
 
 @page(("tasks", "read"))
@@ -66,12 +69,17 @@ def tasks(request: PageRequest) -> HttpResponse:
 
 def _rows(principal: Principal, tasks: list[Task]) -> list[dict[str, Any]]:
     counts = task_counts.of_tasks(principal, [task.pk for task in tasks])
-    panels = {task.pk: list(task.version.members.all()) if task.version else [] for task in tasks}
+    members = {task.pk: list(task.version.members.all()) if task.version else [] for task in tasks}
     graders = rights.readable_graders(
-        principal, list({member.grader_id for panel in panels.values() for member in panel})
+        principal, list({member.grader_id for panel in members.values() for member in panel})
     )
     return [
-        {"task": task, "counts": counts[task.pk], "panel": [_name(graders, member) for member in panels[task.pk]]}
+        {
+            "task": task,
+            "counts": counts[task.pk],
+            "panel": [_name(graders, member) for member in members[task.pk]],
+            "refuses": not task.archived and bool(task.version and panels.blocking_graders(task.version)),
+        }
         for task in tasks
     ]
 

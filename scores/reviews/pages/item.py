@@ -31,6 +31,7 @@ def context(request: PageRequest, review: Review, form: ReviewDecisionForm | Non
     return {
         "review": review,
         "out": out,
+        "hidden": review.hides_verdict,
         "has_reasoning": review.__dict__.get("reasoning") is not None,  # as stored: it may be unreadable
         # Reviewers need the whole response, however long it is.
         "response": None if out.response is None else _response(out.response, raw=raw),

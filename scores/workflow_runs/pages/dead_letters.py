@@ -20,6 +20,7 @@ from autotune.core import ids
 from autotune.core.errors import Invalid
 from autotune.core.pages import listing, sentences
 from scores.models import WorkflowRun
+from scores.querysets import WorkflowRunQuerySet
 from scores.results import failure_codes
 from scores.results.names import NamedObject, ObjectNames
 from scores.states import RunStatus
@@ -57,7 +58,7 @@ def letters(request: PageRequest) -> HttpResponse:
     principal = request.principal
     list_request = listing.read(request, WorkflowRunQuery)
     chosen = filter_of(principal, list_request)
-    groups = queue_counts.dead_letters(runs.visible(principal), chosen)
+    groups = queue_counts.dead_letters(_not_rejected(runs.visible(principal)), chosen)
     context = {
         "title": "Dead letters",
         "crumbs": navigation.crumbs(("Workflow runs", reverse("workflow_runs"))),
@@ -85,7 +86,8 @@ def retry(request: PageRequest) -> HttpResponseBase:
     if list_request.faults or not chosen:
         raise Invalid.field("", "missing_field", "Choose failed runs by code, grader, task or completion.")
     runs.require_known(principal, chosen, "?")
-    failed_runs = replace(chosen, status=RunStatus.FAILED).apply(WorkflowRun.objects.allowed(principal, "update"))
+    allowed = _not_rejected(WorkflowRun.objects.allowed(principal, "update"))
+    failed_runs = replace(chosen, status=RunStatus.FAILED).apply(allowed)
     if request.method == "POST":
         outcome = acting.do(request, lambda: retrying.retry_all(failed_runs), calls_out=True)
         current_call.about("", objects_count=outcome.retried)
@@ -107,9 +109,14 @@ def retry(request: PageRequest) -> HttpResponseBase:
     return render(request, "scores/workflow_runs/retry.html", context)
 
 
+def _not_rejected(queryset: WorkflowRunQuerySet) -> WorkflowRunQuerySet:
+    """Leave out what reviewers rejected: these runs did not fail, and a page does not offer to retry them."""
+    return queryset.exclude(error_code=failure_codes.REVIEW_REJECTED)
+
+
 def _rows(principal: Principal, groups: list[DeadLetters], chosen: WorkflowRunFilter) -> list[DeadLettersRow]:
     names = ObjectNames.of(principal, graders=queue_counts.graders_of(groups))
-    failed = replace(chosen, status=RunStatus.FAILED).apply(runs.visible(principal))
+    failed = replace(chosen, status=RunStatus.FAILED).apply(_not_rejected(runs.visible(principal)))
     newest: dict[str, WorkflowRun] = {}
     for run in failed.order_by("-pk")[:EXAMPLES_AMONG]:
         newest.setdefault(run.error_code, run)

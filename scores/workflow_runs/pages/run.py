@@ -19,7 +19,7 @@ from scores.results import failure_codes, waiting_reasons
 from scores.results.names import ObjectNames
 from scores.reviews import access
 from scores.states import FINAL, RunStatus
-from scores.workflow_runs import cancelling, retrying, runs, steps
+from scores.workflow_runs import attempts, cancelling, retrying, runs, steps
 from scores.workflow_runs.pages import words as run_words
 from scores.workflow_runs.steps import RunStep
 from tasks.models import Completion
@@ -60,10 +60,12 @@ def run(request: PageRequest, run_id: UUID) -> HttpResponse:
         "completion_seen": Completion.objects.visible_to(principal).filter(pk=row.completion_id).exists(),
         "score": Score.objects.live().visible_to(principal).filter(run_id=run_id).only("pk", "value").first(),
         "review": _review(principal, run_id),
+        "attempts": attempts.of_run(principal, row),
+        "is_rejected": (is_rejected := run_words.is_rejected(row)),
         "advice": advice,
         "said": out.error.message.removesuffix(advice).strip() if out.error else "",
         "fault": run_words.FAULTS[out.error.fault] if out.error else "",
-        "may_retry": may_update and row.status == RunStatus.FAILED,
+        "may_retry": may_update and row.status == RunStatus.FAILED and not is_rejected,
         "may_cancel": may_update and not is_final,
         "next_attempt": row.attempt + 1,
     }

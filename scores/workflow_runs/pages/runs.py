@@ -39,9 +39,10 @@ SHOWN_QUEUES = 12
 
 @dataclass(frozen=True, slots=True)
 class RunListRow:
-    """A run of the list."""
+    """A run of the list. `state`: the name of its badge."""
 
     run: WorkflowRun
+    state: str
     out: WorkflowRunOut
     task: NamedObject
     grader: NamedObject
@@ -97,7 +98,7 @@ def filter_of(principal: Principal, list_request: ListRequest[WorkflowRunQuery])
     chosen = WorkflowRunFilter.of(list_request.query)
     try:
         runs.require_known(principal, chosen, "?")
-    except NotFound as exc:
+    except (Invalid, NotFound) as exc:
         list_request.faults[exc.errors[0].pointer.lstrip("?")] = exc.errors[0].detail
     return chosen
 
@@ -138,7 +139,7 @@ def _rows(principal: Principal, rows: list[WorkflowRun], graders: dict[UUID, Gra
     tasks = ObjectNames.of(principal, tasks={run.task_id for run in rows})
     names = replace(tasks, graders={pk: grader.name for pk, grader in graders.items()})
     return [
-        RunListRow(run, out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
+        RunListRow(run, words.state(run), out, names.task(run.task_id), names.grader(run.grader_id), words.reason(run))
         for run, out in zip(rows, runs.shapes(principal, rows), strict=True)
     ]
 

@@ -45,6 +45,16 @@ def step(name: str) -> str:
     return STEPS.get(name, name.replace("_", " ").capitalize())
 
 
+def is_rejected(run: WorkflowRun) -> bool:
+    """Whether a reviewer rejected the run's score, which is a decision and not a failure."""
+    return run.status == RunStatus.FAILED and run.error_code == failure_codes.REVIEW_REJECTED
+
+
+def state(run: WorkflowRun) -> str:
+    """Return the name of a run's state for its badge."""
+    return "rejected" if is_rejected(run) else run.status
+
+
 def pause(reason: str) -> str:
     """Return the words for the reason why a grader is paused."""
     return HOLDS.get(reason, reason.replace("_", " "))

@@ -1,5 +1,7 @@
 // The form of one decision: keeps number and slider equal, and stores what is typed as a draft.
 
+const MIDDLE = 0.5;
+
 /** Set up the form in `item` and restore its draft. Safe to call again. */
 export function attach(item, drafts) {
   const form = item.querySelector("[data-decision]");
@@ -41,10 +43,10 @@ export function setValue(form, value) {
   form.dispatchEvent(new Event("reviews:changed"));
 }
 
-/** Return the present score: the reviewer's, or the grader's. */
+/** Return the present score: the reviewer's, or the grader's; the middle in a blind review without one. */
 export function presentValue(item, form) {
   const { value } = read(form, true);
-  return value ?? Number(item.dataset.preliminary);
+  return value ?? Number(item.dataset.preliminary ?? MIDDLE);
 }
 
 /** Store the draft, or delete it if nothing is typed. */
@@ -55,15 +57,21 @@ export function keep(id, form, drafts) {
 }
 
 function show(item, form) {
-  const proposed = Number(item.dataset.preliminary);
   const { value } = read(form, true);
-  form.querySelector("[data-range]").value = value ?? proposed;
-  const says = form.querySelector("[data-says]");
-  says.textContent =
-    value === null
-      ? `Leave empty to keep the grader’s ${proposed.toFixed(3)}.`
-      : `${plain(value)} replaces the grader’s ${proposed.toFixed(3)}.`;
+  form.querySelector("[data-range]").value = presentValue(item, form);
+  form.querySelector("[data-says]").textContent =
+    item.dataset.preliminary === undefined ? describeBlind(value) : describe(value, Number(item.dataset.preliminary));
   form.classList.toggle("given", value !== null);
+}
+
+function describe(value, proposed) {
+  return value === null
+    ? `Leave empty to keep the grader’s ${proposed.toFixed(3)}.`
+    : `${plain(value)} replaces the grader’s ${proposed.toFixed(3)}.`;
+}
+
+function describeBlind(value) {
+  return value === null ? "Required to approve." : `Your score is ${plain(value)}.`;
 }
 
 function plain(value) {

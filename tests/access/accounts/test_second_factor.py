@@ -71,6 +71,7 @@ def test_its_secrets_are_encrypted_and_bound_to_the_person():
     assert "Incorrect code" in client.post("/account/code", {"code": code_of(secret)}).content.decode()
 
 
+@pytest.mark.usefixtures("committed_keys_only")
 def test_reencryption_includes_its_secrets():
     user = person()
     secret = set_up(logged_in(user))

@@ -32,8 +32,8 @@ def with_key(key):
 def stored():
     """Everything in the table, as bytes and as their hexadecimal digits."""
     rows = [[bytes(v) if isinstance(v, memoryview) else v for v in row] for row in WebSession.objects.values_list()]
-    octets = b"|".join(v if isinstance(v, bytes) else str(v).encode() for row in rows for v in row)
-    return octets + octets.hex().encode()
+    content = b"|".join(v if isinstance(v, bytes) else str(v).encode() for row in rows for v in row)
+    return content + content.hex().encode()
 
 
 def test_the_table_contains_neither_session_keys_nor_session_data():
@@ -69,8 +69,8 @@ def test_data_moved_to_another_session_is_ignored():
 def test_altered_session_data_is_ignored():
     key = key_of(logged_in(person()))
     row = WebSession.objects.get()
-    for octets in (b"", b"x" * 12, bytes(row.data)[:-1], bytes(row.data)[:-1] + bytes([bytes(row.data)[-1] ^ 1])):
-        WebSession.objects.update(data=octets)
+    for content in (b"", b"x" * 12, bytes(row.data)[:-1], bytes(row.data)[:-1] + bytes([bytes(row.data)[-1] ^ 1])):
+        WebSession.objects.update(data=content)
         assert not is_in(with_key(key))
     WebSession.objects.update(data=row.data)
     assert is_in(with_key(key))

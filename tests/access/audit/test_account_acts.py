@@ -85,7 +85,7 @@ def test_a_forgotten_password(somebody, since):
     assert FRESH not in everything(event)
 
 
-IN_EARNEST = pytest.mark.django_db(transaction=True, serialized_rollback=True)  # django-allauth tells on commit
+IN_EARNEST = pytest.mark.django_db(transaction=True, serialized_rollback=True)  # django-allauth signals on commit
 
 
 @IN_EARNEST

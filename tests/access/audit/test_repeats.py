@@ -1,4 +1,4 @@
-"""A part of a page that refreshes itself is one look, and leaves one event."""
+"""A part of a page that refreshes itself is one view, and writes one event."""
 
 from datetime import timedelta
 

@@ -145,7 +145,7 @@ def test_a_truncated_chain_is_detected_by_heads_stored_elsewhere(organization, t
     AuditEvent.objects.filter(pk__in=[rows[2].pk, rows[3].pk]).delete()
     end = AuditEvent.objects.get(number=2)
     AuditChain.objects.update(number=2, digest=end.digest)
-    assert verified()[1], "the database alone cannot tell"
+    assert verified()[1], "the database by itself shows no difference"
     lines, whole = verified("--heads", str(tmp_path / "heads.json"))
     assert (whole, lines) == (False, [f"{ids.encode('org', organization.pk)}: removed: numbers 3 to 4"])
 

@@ -28,7 +28,7 @@ class Listener:
     """Accepts TLS, and keeps the bytes that arrive through it."""
 
     def __init__(self, certificate):
-        self.context, self.octets = certificate.context, bytearray()
+        self.context, self.content = certificate.context, bytearray()
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -38,7 +38,7 @@ class Listener:
             while True:
                 sock, _ = self.socket.accept()
                 with suppress(OSError, ssl.SSLError), self.context.wrap_socket(sock, server_side=True) as wrapped:
-                    self.octets += wrapped.recv(65_536)
+                    self.content += wrapped.recv(65_536)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def bytes_received(certificate, code, folder, *, options="", host="localhost"):
     listener.socket.close()
     assert completed.returncode != 0  # the listener is not a Redis server
     assert PASSWORD not in completed.stderr
-    return bytes(listener.octets)
+    return bytes(listener.content)
 
 
 @pytest.mark.parametrize("code", CLIENTS.values(), ids=CLIENTS)

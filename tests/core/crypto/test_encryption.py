@@ -231,6 +231,6 @@ def test_master_keys_may_have_spaces_around_them(settings):
 
 
 @given(st.binary(max_size=200))
-def test_invalid_ciphertexts_are_refused_without_a_query(octets):
+def test_invalid_ciphertexts_are_refused_without_a_query(content):
     with pytest.raises(Undecryptable):
-        encryption.decrypt(AT, ids.new(), b"\x02" + octets)
+        encryption.decrypt(AT, ids.new(), b"\x02" + content)

@@ -49,10 +49,10 @@ def test_a_saved_change_is_read_again(completion):
     row.save()
     assert Completion.objects.get().prompt == "another"
     row.response = "not among the saved"
-    row.prompt = "once more"
+    row.prompt = "a second time"
     row.save(update_fields=["prompt"])
     again = Completion.objects.get()
-    assert (again.prompt, again.response) == ("once more", completion.response)
+    assert (again.prompt, again.response) == ("a second time", completion.response)
 
 
 def test_unread_fields_are_saved_unchanged(completion):
@@ -139,7 +139,7 @@ def test_an_empty_value_is_not_null(value):
 REFUSED = {
     "update": lambda: Completion.objects.update(prompt="plain"),
     "update of JSON": lambda: Completion.objects.update(metadata={"plain": 1}),
-    "update with octets": lambda: Completion.objects.update(prompt=b"plain"),
+    "update with bytes": lambda: Completion.objects.update(prompt=b"plain"),
     "filter": lambda: list(Completion.objects.filter(prompt="plain")),
     "filter by a part": lambda: list(Completion.objects.filter(prompt__icontains="plain")),
     "filter by a member": lambda: list(Completion.objects.filter(metadata__a=1)),

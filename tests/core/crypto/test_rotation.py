@@ -108,14 +108,14 @@ def test_the_local_keys_refuse_other_names_contexts_and_altered_data():
     keys = LocalKeys(f"{FIRST},{SECOND}")
     wrapped = keys.wrap("first", b"k" * 32, b"context")
     assert keys.unwrap("first", wrapped, b"context") == b"k" * 32
-    for name, octets, context in [
+    for name, content, context in [
         ("second", wrapped, b"context"),
         ("first", wrapped, b"another context"),
         ("first", wrapped[:-1] + bytes([wrapped[-1] ^ 1]), b"context"),
         ("first", b"", b"context"),
     ]:
         with pytest.raises(RefusedKey):
-            keys.unwrap(name, octets, context)
+            keys.unwrap(name, content, context)
     with pytest.raises(UnknownKey):
         keys.unwrap("third", wrapped, b"context")
 

@@ -97,7 +97,7 @@ def download(api, export, query="", **headers):
     return api.get(f"/exports/{export.public_id}/download{query}", **headers)
 
 
-def octets(response):
+def content_of(response):
     assert response.status_code in (200, 206), response.content
     return b"".join(response.streaming_content)
 
@@ -125,4 +125,4 @@ def lease_runs_out(export):
 
 
 def content_ids(api, export):
-    return [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
+    return [row["metadata"]["completion_id"] for row in rows(content_of(download(api, export)))]

@@ -14,7 +14,7 @@ from autotune.core import ids
 from exports.files import storing
 from exports.models import Export, ExportFile
 from exports.work import ending
-from tests.exports.jobs.conftest import download, octets, rows
+from tests.exports.jobs.conftest import content_of, download, rows
 from tests.factories import public
 from tests.support.concurrency import until
 
@@ -86,11 +86,11 @@ def test_a_job_is_stored_read_in_ranges_and_deleted(api, scored, ask, run, objec
     assert all(name.startswith(f"some/prefix/{export.pk.hex}/") for name in objects())
     assert not any(b"completion_id" in objects.read(name) for name in objects())
 
-    whole = octets(download(api, export))
+    whole = content_of(download(api, export))
     assert [row["metadata"]["completion_id"] for row in rows(whole)] == [
         public("comp", completion) for completion in completions
     ]
-    assert octets(download(api, export, range="bytes=400-900")) == whole[400:901]
+    assert content_of(download(api, export, range="bytes=400-900")) == whole[400:901]
 
     with django_capture_on_commit_callbacks(execute=True):
         Export.objects.filter(pk=export.pk).update(expires_at=export.completed_at)

@@ -9,7 +9,7 @@ from autotune.core import ids
 from exports.files import storing
 from exports.models import Export, ExportFile
 from exports.work import ending
-from tests.exports.jobs.conftest import download, files_in, octets
+from tests.exports.jobs.conftest import content_of, download, files_in
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def test_expired_files_are_deleted(api, scored, ask, run, storage, settings, dja
     assert (export.status, export.file_key) == ("expired", None)
     assert api.get(f"/exports/{export.public_id}").json()["export"]["files"] is None
     assert {path.parent.name for path in files_in(storage)} == {kept.pk.hex}
-    assert octets(download(api, kept))
+    assert content_of(download(api, kept))
 
 
 def test_orphaned_files_are_deleted(api, scored, ask, run, storage):
@@ -41,4 +41,4 @@ def test_orphaned_files_are_deleted(api, scored, ask, run, storage):
     assert left == set(ExportFile.objects.filter(export=done).values_list("stored_as", flat=True))
     assert stray.name not in left
     assert nobody.name not in left
-    assert octets(download(api, done))
+    assert content_of(download(api, done))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from exports.models import Export
-from tests.exports.jobs.conftest import download, octets, rows
+from tests.exports.jobs.conftest import content_of, download, rows
 from tests.factories import ScoreFactory, TaskFactory
 from tests.support.answering import answered
 
@@ -15,7 +15,7 @@ TOOLS = [{"role": "assistant", "content": None, "tool_calls": [{"id": "c"}]}, {"
 
 
 def manifest_of(api, export):
-    return json.loads(octets(download(api, export, "?file=manifest.json")))
+    return json.loads(content_of(download(api, export, "?file=manifest.json")))
 
 
 def answers(task, messages, *values):
@@ -39,14 +39,14 @@ def test_c5_a_job_that_leaves_all_rows_out_has_an_empty_file(api, task, ask, run
     answers(task, CHAT, 0.1, 0.9)
     export = run(ask(layout="preferences"))
     assert (export.status, export.rows, export.left_out) == ("completed", 0, 2)
-    assert octets(download(api, export)) == b""
+    assert content_of(download(api, export)) == b""
     assert export.metadata["leftOutByReason"] == {"conversation": 2}
 
 
 def test_c7_a_job_takes_tools(api, task, ask, run):
     answers(task, TOOLS, 0.1, 0.9)
     export = run(ask(layout="preferences", conversational=True, tools=True))
-    (row,) = rows(octets(download(api, export)))
+    (row,) = rows(content_of(download(api, export)))
     assert json.loads(row["prompt"][0]["tool_calls"]) == [{"id": "c"}]
 
 
@@ -76,7 +76,7 @@ def test_c12_the_manifest_lists_the_types_of_columns_that_begin_with_nulls(api, 
         if "dimensionColumns" in body
         else features["dimensions"] == {"tone": number}
     )
-    first = rows(octets(download(api, export, f"?file={manifest['files'][0]['name']}")))[0]
+    first = rows(content_of(download(api, export, f"?file={manifest['files'][0]['name']}")))[0]
     assert list(features) == list(first)
     assert list(features["metadata"]) == list(first["metadata"])
 
@@ -92,7 +92,7 @@ def test_c12_parts_load_with_datasets(api, task, ask, run, tmp_path):
     paths = []
     for file in manifest["files"]:
         paths.append(str(tmp_path / file["name"]))
-        (tmp_path / file["name"]).write_bytes(octets(download(api, export, f"?file={file['name']}")))
+        (tmp_path / file["name"]).write_bytes(content_of(download(api, export, f"?file={file['name']}")))
     features = datasets.Features.from_dict(manifest["features"])
     loaded = datasets.load_dataset("json", data_files=paths, features=features, split="train", cache_dir=str(tmp_path))
     assert loaded["dimension_tone"][:] == [None, None, 0.5, 0.5]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.exports.jobs.conftest import download, octets, rows
+from tests.exports.jobs.conftest import content_of, download, rows
 from tests.exports.test_damaged_rows import answer_pair, damage, new_version
 from tests.factories import TaskFactory
 
@@ -23,7 +23,7 @@ def prompts(task):
 
 def assert_completed(api, export, kept, **reasons):
     assert (export.status, export.rows, export.left_out) == ("completed", kept, sum(reasons.values()))
-    assert len(rows(octets(download(api, export)))) == kept
+    assert len(rows(content_of(download(api, export)))) == kept
     answer = api.get(f"/exports/{export.public_id}").json()["export"]
     assert answer["leftOutByReason"] == answer["metadata"]["leftOutByReason"] == reasons
 

@@ -11,7 +11,7 @@ from autotune.core.logs import redacted
 from exports.files.sealed import CHUNK
 from exports.models import Export
 from tests.conftest import Api
-from tests.exports.jobs.conftest import download, files_in, octets
+from tests.exports.jobs.conftest import content_of, download, files_in
 from tests.factories import ScoreFactory
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def export(api, scored, task, ask, run):
 
 @pytest.fixture
 def whole(api, export):
-    return octets(download(api, export))
+    return content_of(download(api, export))
 
 
 def test_the_whole_file(api, export, whole):
@@ -49,20 +49,20 @@ def test_a_range(api, export, whole, bounds):
     assert answer.status_code == 206
     assert answer["Content-Range"] == f"bytes {first}-{last}/{len(whole)}"
     assert answer["Content-Length"] == str(last - first + 1)
-    assert octets(answer) == whole[first : last + 1]
+    assert content_of(answer) == whole[first : last + 1]
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_range_over_parts(api, scored, ask, run):
     scored(5)
     export = run(ask())
-    text = octets(download(api, export))
+    text = content_of(download(api, export))
     tag = download(api, export)["ETag"]
     assert tag == f'"{export.sha256}"'
     for first, last in ((0, len(text) - 1), (3, 500), (450, len(text) - 2)):
         answer = download(api, export, range=f"bytes={first}-{last}", if_range=tag)
         assert answer.status_code == 206
-        assert octets(answer) == text[first : last + 1]
+        assert content_of(answer) == text[first : last + 1]
 
 
 def test_a_range_past_the_end(api, export, whole):
@@ -74,7 +74,7 @@ def test_a_range_past_the_end(api, export, whole):
 def test_a_range_of_another_file_version_returns_the_whole_file(api, export, whole):
     answer = download(api, export, range="bytes=5-9", if_range='"another"')
     assert answer.status_code == 200
-    assert octets(answer) == whole
+    assert content_of(answer) == whole
 
 
 def test_a_file_that_the_caller_has_is_not_sent_again(api, export):
@@ -169,16 +169,16 @@ def follow(url, **headers):
 
 def test_a_link_needs_no_key_and_supports_ranges(api, export, whole):
     url, _ = link(api, export)
-    assert octets(follow(url)) == whole
+    assert content_of(follow(url)) == whole
     part = follow(url, range="bytes=2-5")
-    assert (part.status_code, octets(part)) == (206, whole[2:6])
+    assert (part.status_code, content_of(part)) == (206, whole[2:6])
     url, _ = link(api, export, file="metadata.json")
-    assert b"totalRecords" in octets(follow(url))
+    assert b"totalRecords" in content_of(follow(url))
 
 
 def test_a_link_is_valid_until_its_expiry(api, export, monkeypatch):
     url, _ = link(api, export, expiresInS=60)
-    assert octets(follow(url))
+    assert content_of(follow(url))
     later = timezone.now() + timedelta(seconds=62)
     monkeypatch.setattr("exports.files.links.database_now", lambda: later)
     gone = follow(url)
@@ -233,7 +233,7 @@ def test_a_link_to_a_missing_file_is_not_created(api, export, ask):
 
 def test_the_audit_log_names_the_owner_of_a_link_and_never_its_token(api, export):
     url, _ = link(api, export)
-    octets(follow(url))
+    content_of(follow(url))
     event = AuditEvent.objects.order_by("at").last()
     assert (event.route, event.organization_id, event.object_id) == (
         "/api/v1/downloads/:token",

@@ -10,7 +10,7 @@ import pytest
 from autotune.core import ids
 from autotune.webhooks.models import Event
 from exports.models import Export, ExportFile
-from tests.exports.jobs.conftest import download, files_in, octets, rows
+from tests.exports.jobs.conftest import content_of, download, files_in, rows
 from tests.factories import OrganizationFactory, ScoreFactory, TaskFactory, WebhookFactory, public
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def test_a_job_is_accepted_at_once_and_then_written(api, task, scored, ask, run,
     assert (last["status"], last["progress"], last["rows"], last["error"]) == ("completed", 1, 5, None)
     names = [(file["kind"], file["name"], file["rows"]) for file in last["files"]]
     assert names == [("data", "records.jsonl", 5), ("metadata", "metadata.json", 0)]
-    content = octets(download(api, export))
+    content = content_of(download(api, export))
     assert [row["metadata"]["completion_id"] for row in rows(content)] == [
         public("comp", completion) for completion in completions
     ]
@@ -43,7 +43,7 @@ def test_a_job_is_accepted_at_once_and_then_written(api, task, scored, ask, run,
     assert last["metadata"]["taskIds"] == [public("task", task)]
     assert last["metadata"]["scoreDistribution"]["max"] == 0.4
     assert last["completedAt"] < last["expiresAt"]
-    sidecar = json.loads(octets(download(api, export, "?file=metadata.json")))
+    sidecar = json.loads(content_of(download(api, export, "?file=metadata.json")))
     assert sidecar == last["metadata"]
 
 
@@ -53,9 +53,9 @@ def test_stored_files_are_encrypted_and_private(scored, ask, run, storage):
     paths = files_in(storage)
     assert len(paths) == 2
     for path in paths:
-        octets_there = path.read_bytes()
-        assert b"completion_id" not in octets_there
-        assert b"totalRecords" not in octets_there
+        stored_bytes = path.read_bytes()
+        assert b"completion_id" not in stored_bytes
+        assert b"totalRecords" not in stored_bytes
         assert path.stat().st_mode & 0o077 == 0
         assert path.parent.stat().st_mode & 0o077 == 0
 
@@ -74,17 +74,17 @@ def test_a_large_set_is_written_in_parts_with_a_manifest(api, scored, ask, run, 
         ("manifest", "manifest.json", 0),
         ("metadata", "metadata.json", 0),
     ]
-    text = octets(download(api, export, "?file=manifest.json"))
+    text = content_of(download(api, export, "?file=manifest.json"))
     assert shown(api, export)["sha256"] == hashlib.sha256(text).hexdigest()
     manifest = json.loads(text)
     assert manifest["rows"] == 5
     assert [file["name"] for file in manifest["files"]] == [file["name"] for file in files[:3]]
     apart = b""
     for file in manifest["files"]:
-        part = octets(download(api, export, f"?file={file['name']}"))
+        part = content_of(download(api, export, f"?file={file['name']}"))
         assert (len(part), hashlib.sha256(part).hexdigest()) == (file["bytes"], file["sha256"])
         apart += part
-    whole = octets(download(api, export))
+    whole = content_of(download(api, export))
     assert whole == apart
     ids_found = [row["metadata"]["completion_id"] for row in rows(whole, compression)]
     assert ids_found == [public("comp", completion) for completion in completions]
@@ -108,7 +108,7 @@ def test_parts_of_parquet_are_files_of_their_own(api, scored, ask, run):
     assert answer.json()["errors"][0]["code"] == "file_needed"
     records = []
     for number in range(2):
-        part = octets(download(api, export, f"?file=part-{number:05d}.parquet"))
+        part = content_of(download(api, export, f"?file=part-{number:05d}.parquet"))
         records += pyarrow.parquet.read_table(io.BytesIO(part)).to_pylist()
     assert [row["response"] for row in records] == ["r0", "r1", "r2"]
 
@@ -117,7 +117,7 @@ def test_json_is_one_file_however_small_the_parts(api, scored, ask, run, setting
     settings.EXPORT_PART_ROWS = 1
     monkeypatch.setattr("exports.reading.ranges.RANGE_ROWS", 1)
     scored(3)
-    content = json.loads(octets(download(api, run(ask(format="json")))))
+    content = json.loads(content_of(download(api, run(ask(format="json")))))
     assert len(content["records"]) == content["metadata"]["totalRecords"] == 3
 
 
@@ -132,7 +132,7 @@ def test_too_many_rows_for_json_fail_with_advice(api, scored, ask, run, monkeypa
 
 @pytest.mark.parametrize("member", ["dimensions", "dimensionColumns"])
 def test_the_job_refuses_too_many_dimensions(api, task, ask, run, monkeypatch, member):
-    """Who asks does not wait until all scores were looked at."""
+    """The request returns before all scores are checked."""
     monkeypatch.setattr("exports.reading.dimensions.MAX_NAMES", 1)
     dimensions = [{"name": name, "value": 1, "weight": 1} for name in ("a", "b")]
     ScoreFactory(run__completion__task=task, dimensions=dimensions)
@@ -149,7 +149,7 @@ def test_an_empty_selection_is_an_empty_file(api, ask, run, format):
     job = shown(api, export)
     assert (job["status"], job["rows"], len(job["files"])) == ("completed", 0, 2)
     assert job["metadata"]["scoreDistribution"] is None
-    content = octets(download(api, export))
+    content = content_of(download(api, export))
     if format == "parquet":
         assert pyarrow.parquet.read_table(io.BytesIO(content)).num_rows == 0
     elif format == "json":
@@ -234,7 +234,7 @@ def test_the_filters_of_the_layout_apply(api, task, scored, ask, run):
     other = TaskFactory(organization=api.organization)
     ScoreFactory(run__completion__task=other, value=0.3)
     ScoreFactory(value=0.3)  # another organization's
-    content = octets(download(api, run(ask(taskId=public("task", task), minReward=0.2, naming="camel"))))
+    content = content_of(download(api, run(ask(taskId=public("task", task), minReward=0.2, naming="camel"))))
     records = rows(content)
     assert [row["score"] for row in records] == [0.2, 0.3]
     assert all("taskId" in row["metadata"] for row in records)
@@ -266,4 +266,4 @@ def test_the_parts_of_each_layout_equal_the_streamed_export(api, task, ask, run,
         "verl",
     )
     query_string = "&".join(f"{name}={str(value).lower()}" for name, value in query.items())
-    assert octets(download(api, export)) == octets(api.get(f"/scores/export?{query_string}"))
+    assert content_of(download(api, export)) == content_of(api.get(f"/scores/export?{query_string}"))

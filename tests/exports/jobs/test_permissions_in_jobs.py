@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from autotune.access.models import Membership, Role
 from exports.models import Export
-from tests.exports.jobs.conftest import download, octets
+from tests.exports.jobs.conftest import content_of, download
 
 pytestmark = pytest.mark.django_db
 
@@ -78,7 +78,7 @@ def test_dimensions_are_for_those_who_read_reasoning(api_for, api, scored, ask, 
     for method, path in (("GET", ""), ("GET", "/download"), ("POST", "/links"), ("POST", "/cancel")):
         assert narrow.call(method, f"/exports/{telling.public_id}{path}").status_code == 404, path
     assert [export["id"] for export in narrow.get("/exports").json()["exports"]] == [plain.public_id]
-    assert octets(download(narrow, plain))
-    assert octets(download(api_for(organization=api.organization, role="training_operator"), telling))
+    assert content_of(download(narrow, plain))
+    assert content_of(download(api_for(organization=api.organization, role="training_operator"), telling))
     mine = run(ask(by=narrow, **{member: True}))
-    assert octets(download(narrow, mine))
+    assert content_of(download(narrow, mine))

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from exports.models import Export, ExportFile
 from exports.work import claims, parts, running
 from scores.retention import erasing
-from tests.exports.jobs.conftest import download, octets, rows
+from tests.exports.jobs.conftest import content_of, download, rows
 from tests.factories import public
 from tests.support.concurrency import until
 
@@ -56,7 +56,7 @@ def test_many_workers_make_one_file_of_each_export(api, scored, ask, monkeypatch
     for export in exports:
         export.refresh_from_db()
         assert (export.status, export.attempt) == ("completed", 1)
-        completion_ids = [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
+        completion_ids = [row["metadata"]["completion_id"] for row in rows(content_of(download(api, export)))]
         assert completion_ids == [public("comp", completion) for completion in completions]
 
 
@@ -86,7 +86,7 @@ def test_a_part_waits_for_an_uncommitted_erasure(api, scored, ask, monkeypatch):
     turns[0].join()
     export.refresh_from_db()
     assert export.status == "completed"
-    completion_ids = [row["metadata"]["completion_id"] for row in rows(octets(download(api, export)))]
+    completion_ids = [row["metadata"]["completion_id"] for row in rows(content_of(download(api, export)))]
     assert completion_ids == [public("comp", completion) for completion in completions if completion != completions[1]]
 
 

@@ -10,7 +10,7 @@ from exports.files.folder import FolderStorage
 from exports.files.storing import StorageAway
 from exports.models import Export
 from exports.work import claims, running
-from tests.exports.jobs.conftest import download, octets, rows
+from tests.exports.jobs.conftest import content_of, download, rows
 from tests.support.concurrency import together
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +38,7 @@ def test_c44_a_download_on_another_machine_reports_that_the_files_are_elsewhere(
     assert (answer.status_code, answer.json()["code"]) == (503, "stored_elsewhere")
     assert "AUTOTUNE_EXPORT_STORAGE" in answer.json()["detail"]
     on_host("a")
-    assert len(rows(octets(download(api, export)))) == 3
+    assert len(rows(content_of(download(api, export)))) == 3
 
 
 def test_c44_a_shared_folder_serves_every_machine(api, ask, run, scored, on_host):
@@ -46,7 +46,7 @@ def test_c44_a_shared_folder_serves_every_machine(api, ask, run, scored, on_host
     on_host("shared")
     export = run(ask())
     storages._storages.pop("exports", None)  # another process, which reads the folder again
-    assert len(rows(octets(download(api, export)))) == 3
+    assert len(rows(content_of(download(api, export)))) == 3
 
 
 def test_c44_only_the_machine_that_started_a_job_continues_it(ask, on_host):
@@ -81,7 +81,7 @@ def test_exports_from_before_folders_had_ids_can_still_be_downloaded(api, ask, r
     scored(1)
     export = run(ask())
     Export.objects.filter(pk=export.pk).update(storage_id=None, storage_host="")
-    assert len(rows(octets(download(api, export)))) == 1
+    assert len(rows(content_of(download(api, export)))) == 1
 
 
 def test_concurrent_processes_agree_on_the_id_of_the_folder(tmp_path):

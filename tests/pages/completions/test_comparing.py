@@ -79,7 +79,7 @@ def test_a_score_that_one_of_them_lacks_is_a_dash(visitor, pair):
     RunFactory(completion=pair[1])
     html = compared(visitor("reviewer", pair[0].organization), *pair)
     assert "0.250" in html
-    assert html.count("+0.500") == 1  # the rewards alone
+    assert html.count("+0.500") == 1  # only the rewards
 
 
 def test_the_pieces_add_up_to_both_texts():

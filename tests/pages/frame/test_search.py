@@ -91,7 +91,7 @@ def test_names_of_each_kind_are_found(visitor):
     task = TaskFactory(**own, name="Law of Norway")
     GraderFactory(**own, name="The law, in short")
     RewardEndpointFactory(task=task, model_id="live-1")
-    WebhookFactory(**own, description="Tells the lawyers")
+    WebhookFactory(**own, description="Informs the lawyers")
     ApiKeyFactory(organization=client.organization, user=client.user, name="law trainer")
     CompletionFactory(task=task, model_id="law-7b")
     assert sorted(kind for kind, _ in search_results(client, "LAW")) == [

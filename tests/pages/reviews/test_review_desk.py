@@ -86,6 +86,21 @@ def test_forty_in_a_row_by_keyboard(reviewer, browse):
     assert page.console_errors == []
 
 
+def test_a_blind_review_is_approved_only_with_a_score(reviewer, browse):
+    first, _ = make_reviews(reviewer, 2)
+    Review.objects.update(blind=True)
+    page = browse(reviewer, "/reviews/next")
+    expect(page.locator("[data-says]")).to_have_text("Required to approve.")
+    page.keyboard.press("Enter")
+    expect(page.locator("[name=value]")).to_be_focused()
+    assert (shown(page), "0.25" in page.content()) == (first.public_id, False)
+    page.keyboard.press("Escape")
+    decide(page, "7")
+    page.keyboard.press("x")
+    decided(page, 1)
+    assert statuses()[0] == ("approved", 0.7)
+
+
 def test_two_browsers_never_get_the_same_review(reviewer, visitor, browse):
     make_reviews(reviewer, 12)
     other = visitor("reviewer", reviewer.organization)

@@ -9,7 +9,7 @@ from tests.support.concurrency import aside
 
 pytestmark = [pytest.mark.pages, pytest.mark.timeout(900)]
 COUNT, LOOK_EVERY = 500, 50
-MOST_GROWTH_OCTETS = 1_000_000  # of the heap: what a decision leaves behind would be 500 times in it
+MOST_GROWTH_BYTES = 1_000_000  # of the heap: what a decision leaves behind would be 500 times in it
 RENEWED = 20  # claims that a slow sitting holds on to
 NODES_OF_THREE = 1_000  # the one shown, the one ahead and the one that can be undone differ a little
 
@@ -31,7 +31,7 @@ class Weighed:
         self.devtools.send("Performance.enable")
 
     def now(self):
-        """{nodes, listeners, octets, kept}: nodes count those that are in no document but held by a script."""
+        """{nodes, listeners, heap, kept}: nodes count those that are in no document but held by a script."""
         self.devtools.send("HeapProfiler.collectGarbage")
         metrics = {
             metric["name"]: metric["value"] for metric in self.devtools.send("Performance.getMetrics")["metrics"]
@@ -39,7 +39,7 @@ class Weighed:
         return {
             "nodes": metrics["Nodes"],
             "listeners": metrics["JSEventListeners"],
-            "octets": metrics["JSHeapUsedSize"],
+            "heap": metrics["JSHeapUsedSize"],
             "kept": self.page.evaluate("localStorage.length + sessionStorage.length"),
         }
 
@@ -75,7 +75,7 @@ def test_five_hundred_in_one_sitting(reviewer, browse):
     early, late = held[1], held[-2]  # the last one holds none ahead
     assert late["nodes"] - early["nodes"] < NODES_OF_THREE, held
     assert late["listeners"] - early["listeners"] < 20, held
-    assert late["octets"] - early["octets"] < MOST_GROWTH_OCTETS, held
+    assert late["heap"] - early["heap"] < MOST_GROWTH_BYTES, held
     assert late["kept"] - early["kept"] < 10, held
 
     page.get_by_role("link", name="Back to the list").click()

@@ -242,7 +242,7 @@ def test_an_answer_can_be_tried_in_place(operator, endpoint, path, graders_say, 
     assert answered in text
     assert (Completion.objects.get().prompt, Completion.objects.get().response) == ("2+2? ", "4")
     endpoint.refresh_from_db()
-    assert endpoint.answered == 1000  # those of trainers alone
+    assert endpoint.answered == 1000  # only those of trainers
 
 
 def test_a_sample_not_scored_in_time_gets_the_policy(operator, endpoint, path, graders_say):

@@ -116,6 +116,17 @@ def test_the_figures_are_those_of_the_api(visitor, task):
         assert sum(ours.counts) == 7
 
 
+def test_the_caption_of_the_chart_has_the_median_of_the_figures(visitor, task):
+    make_scores(task, 0.1, 0.58, 0.5801, 0.59, 0.9)
+    client = visitor("training_operator", task.organization)
+    html = page_of(client)
+    assert "Median 0.580; half between 0.580 and 0.590; 5 scores." in html
+    assert re.search(r"<dt>Median</dt>\s*<dd>\s*0\.580\s*</dd>", html)
+    chosen = page_of(client, minScore="0.585", maxScore="1")
+    assert "Median of the chosen 0.745; half between 0.667 and 0.823; 5 scores in all. Chosen: 0.585 to 1." in chosen
+    assert re.search(r"<dt>Median</dt>\s*<dd>\s*0\.745\s*</dd>", chosen)
+
+
 def test_a_value_on_an_edge_begins_its_bucket(visitor, task):
     make_scores(task, *(place / 20 for place in range(21)))
     client = visitor("training_operator", task.organization)

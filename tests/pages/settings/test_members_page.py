@@ -72,7 +72,7 @@ def test_an_admin_invites_somebody_by_mail(visitor, django_capture_on_commit_cal
     assert answer["Location"] == LIST
     invited = Membership.objects.get(organization=client.organization, email="new@example.org")
     assert (invited.user, invited.role.name, invited.invited_by) == (None, "reviewer", client.user)
-    assert "/invitations/" not in client.get(LIST).content.decode()  # the link is for their mailbox alone
+    assert "/invitations/" not in client.get(LIST).content.decode()  # the link is only for their mailbox
 
 
 @pytest.mark.parametrize(

@@ -129,10 +129,10 @@ def test_progress_is_shown(visitor):
 
 def test_nothing_of_another_organization_is_shown_or_released(visitor):
     client = visitor()
-    hold = LegalHoldFactory(reason="theirs alone")
+    hold = LegalHoldFactory(reason="only theirs")
     ErasureFactory(model_id="their-model")
     seen = "".join(client.get(path).content.decode() for path in (HOME, HOLDS, ERASURES))
-    assert ("theirs alone" in seen, "their-model" in seen) == (False, False)
+    assert ("only theirs" in seen, "their-model" in seen) == (False, False)
     assert client.get(f"{HOLDS}/{hold.public_id}").status_code == 404
     assert client.post(f"{HOLDS}/{hold.public_id}").status_code == 404
     hold.refresh_from_db()

@@ -1,7 +1,7 @@
 """Tasks as their capability makes them, what a browser sends of a form, and a browser for one test.
 
 The browser begins once a test has made its rows and ends with it: while Playwright's loop runs, Django has other
-connections, which know nothing of what is to stand in the emptied tables again.
+connections, which do not know the rows that the emptied tables must contain again.
 """
 
 from concurrent.futures import ThreadPoolExecutor

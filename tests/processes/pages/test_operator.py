@@ -1,4 +1,4 @@
-"""The training operator's way: answers in, scores looked at, what failed tried again, training data and rewards out."""
+"""A training operator submits answers, reads scores, retries failed runs, and gets training data and rewards."""
 
 import json
 import re

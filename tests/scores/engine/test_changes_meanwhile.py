@@ -64,7 +64,7 @@ def statuses():
 
 
 def after_two(fake, change):
-    """A look that makes a change once two items were judged."""
+    """A check that makes a change once two items were judged."""
     changes = []
 
     def look(drain):

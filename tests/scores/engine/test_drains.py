@@ -134,7 +134,7 @@ def test_a_wake_up_at_the_end_of_a_drain_is_forwarded(fake, grader, make, messag
     make()
 
     def wake_up_before_the_end(self):
-        drains.drain(grader.pk)  # from another thread, between this drain's last look and its end
+        drains.drain(grader.pk)  # from another thread, between this drain's last query and its end
 
     monkeypatch.setattr(Drain, "_abandon", wake_up_before_the_end)
     drains.drain(grader.pk)

@@ -178,5 +178,5 @@ def test_more_confidence_in_one_score_draws_the_reward_towards_it(scores, confid
     assume(first.confidence <= confidence)
     surer = [replace(first, confidence=confidence), *scores[1:]]
     before, after = aggregate(scores, "confidence_weighted"), aggregate(surer, "confidence_weighted")
-    if any(score.confidence > 1e-6 for score in scores):  # else the plain mean stands in
+    if any(score.confidence > 1e-6 for score in scores):  # else the plain mean is used
         assert abs(after - first.value) <= abs(before - first.value) + 1e-9

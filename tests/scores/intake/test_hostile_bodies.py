@@ -186,7 +186,7 @@ def test_entries_are_matched_by_id_in_any_order(faces):
 
 def test_a_missing_entry_is_requested_again_and_only_an_invalid_one_fails(faces):
     def change(items):
-        return [entry(items[0]), entry(items[1], 7), {"completionId": items[2], "error": "cannot tell"}]
+        return [entry(items[0]), entry(items[1], 7), {"completionId": items[2], "error": "no verdict"}]
 
     assert faces(entries(change), batch=10, runs=4) == [
         ("completed", ""), ("failed", "out_of_range"), ("failed", "grader_error"), ("sleeping", "missing_item"),

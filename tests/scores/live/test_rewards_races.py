@@ -137,7 +137,7 @@ class TestWaiting:
     def test_waiting_requests_hold_no_connection_and_no_transaction(self, key, live_task):
         futures = [aside(ask(key, live_task, "1", deadlineMs=60_000)) for _ in range(settings.DB_POOL_SIZE + 4)]
         until(lambda: waiting.hub._count == len(futures))
-        with transaction.atomic():  # nobody holds a lock on what stands
+        with transaction.atomic():  # nobody holds a lock on stored rows
             assert LiveAnswer.objects.select_for_update(nowait=True).count() == 1
         assert Api(key.text).get("/completions").status_code == 200
         score("1", 0.25)

@@ -2,7 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta
-from statistics import stdev
+from statistics import quantiles, stdev
 
 import pytest
 
@@ -112,9 +112,9 @@ def test_models_are_ordered_by_mean_and_clear_differences_are_marked(task):
     scored(task, "low", 0.1, 0.12, 0.11, 0.09)
     scored(task, "high", 0.9, 0.92, 0.91, 0.89)
     scored(task, "near", 0.85, 0.95, 0.8, 0.99)
-    scored(task, "alone", 0.5)
+    scored(task, "single", 0.5)
     comparison = comparisons.of_task(task.pk)
-    assert [model.model for model in comparison.models] == ["high", "near", "alone", "low"]
+    assert [model.model for model in comparison.models] == ["high", "near", "single", "low"]
     clear_by_pair = {
         (difference.better, difference.worse): difference.is_clear
         for difference in comparisons.differences(comparison.models)
@@ -141,3 +141,13 @@ def test_names_of_models_are_data(task):
     name = "'; drop table tasks_task; -- %s {source} \u202e"
     scored(task, name, 0.5)
     assert [model.model for model in comparisons.of_task(task.pk).models] == [name]
+
+
+def test_the_quartiles_of_a_model_are_exact(task):
+    values = [0.1, 0.9, 0.58, 0.2, 0.581, 0.7, 0.05]
+    scored(task, "a", *values)
+    scored(task, "b", 0.25)
+    scored(task, "c", 0.2, 0.5)
+    assert of(task, "a").quartiles == pytest.approx(quantiles(values, n=4, method="inclusive"))
+    assert of(task, "b").quartiles == (0.25, 0.25, 0.25)
+    assert of(task, "c").quartiles == pytest.approx((0.275, 0.35, 0.425))

@@ -90,7 +90,7 @@ def test_exact_filters(api, task):
 
 
 def test_the_status_filter_matches_the_status_of_each_completion(api, task):
-    make_completion(task, "no run begun").runs.create(
+    make_completion(task, "no run started").runs.create(
         organization=task.organization, task=task, grader=task.version.members.get().grader, panel_size=1,
         deadline_at="2030-01-01T00:00:00Z",
     )  # fmt: skip

@@ -32,7 +32,7 @@ SOURCES = [
 ]
 ELSEWHERE = {
     "replayed_request",  # a grader's word about our requests
-    "integer_out_of_range",  # of the API's bodies alone
+    "integer_out_of_range",  # only of the API's bodies
 }
 
 

@@ -10,7 +10,7 @@ from tests.factories import OrganizationFactory, ReviewFactory, TaskFactory, Use
 from tests.scores.submitting import problems
 
 MEMBERS = [
-    "id", "workflowRunId", "completionId", "taskId", "graderId", "graderVersion", "status", "preliminaryScore",
+    "id", "workflowRunId", "completionId", "taskId", "graderId", "graderVersion", "status", "blind", "preliminaryScore",
     "preliminaryRawValue", "preliminaryConfidence", "scale", "claimedBy", "claimedUntil", "decidedBy", "decidedAt",
     "value", "rawValue", "reviewUrl", "expiresAt", "createdAt",
 ]  # fmt: skip
@@ -46,7 +46,7 @@ def test_the_list_shows_no_texts(api, review):
     assert (shown["status"], shown["preliminaryScore"], shown["preliminaryConfidence"]) == ("open", 0.25, 0.5)
     assert (shown["preliminaryRawValue"], shown["scale"]) == (0.25, {"min": 0.0, "max": 1.0})
     assert shown["expiresAt"] == clock.wire(review.expires_at)
-    assert [shown[name] for name in MEMBERS[11:17]] == [None] * 6
+    assert [shown[name] for name in MEMBERS[12:18]] == [None] * 6
 
 
 def test_one_review_has_what_a_decision_needs(api, review):

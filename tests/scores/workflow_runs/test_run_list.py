@@ -27,7 +27,7 @@ LATER, LATER_WIRE = AT + timedelta(seconds=5), "2026-01-31T12:00:05.000Z"
 UNKNOWN = "01jd0000000000000000000000"
 MEMBERS = [
     "id", "completionId", "graderId", "status", "currentStep", "attempt", "wakeAt", "startedAt", "completedAt",
-    "result", "error", "steps", "waitingFor",
+    "result", "error", "steps", "waitingFor", "failedAttempts",
 ]  # fmt: skip
 
 
@@ -71,6 +71,7 @@ def test_a_run_that_waits_to_be_claimed(api, task):
     body = read(api, run)
     assert list(body) == MEMBERS
     assert body.pop("waitingFor")["reason"] == "queued"
+    assert body.pop("failedAttempts") == []
     assert body == {
         "id": public("run", run), "completionId": public("comp", run.completion),
         "graderId": public("grader", run.grader), "status": "pending", "currentStep": "queue", "attempt": 0,
@@ -150,7 +151,7 @@ def test_a_score_that_the_caller_may_not_read_is_left_out(api_for):
     from autotune.access.models import Role
 
     role = Role.objects.create(
-        name="runs alone", permissions=[{"resource": "workflow_runs", "actions": ["read"], "scope": "organization"}]
+        name="only runs", permissions=[{"resource": "workflow_runs", "actions": ["read"], "scope": "organization"}]
     )
     api = api_for(role=role)
     run = run_of(TaskFactory(organization=api.organization), status="completed", attempt=1)

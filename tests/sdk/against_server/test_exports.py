@@ -1,4 +1,4 @@
-"""Export jobs through the client: begun, waited for, downloaded whole, gone on with, checked, cancelled."""
+"""Export jobs through the client: started, waited for, downloaded whole, resumed, checked, cancelled."""
 
 import hashlib
 import json

@@ -53,7 +53,7 @@ def chats(metadata):
 
 def test_trl_gets_numbers_and_none(client, fake, scored, task):
     fake.judge = lambda completion: (
-        "cannot tell" if completion["prompt"] == "p1" else {"value": len(completion["response"]) / 100, "confidence": 1}
+        "no verdict" if completion["prompt"] == "p1" else {"value": len(completion["response"]) / 100, "confidence": 1}
     )
     scored(plain([{"answer": "a"}, {"answer": "b"}, {"answer": "c"}]))
     metrics, extra = {}, {}

@@ -42,7 +42,7 @@ def test_messages_may_replace_a_prompt(client, task, score):
 
 
 def test_a_failure_is_no_zero(client, task, fake, score):
-    fake.judge = lambda completion: "cannot tell"
+    fake.judge = lambda completion: "no verdict"
     client.rewards(ANSWERS[:1], task_id=task.id, deadline_s=1.5)
     score()
     (reward,) = client.rewards(ANSWERS[:1], task_id=task.id, deadline_s=5)

@@ -44,7 +44,7 @@ def test_a_score_has_the_clients_shape(client, task, grader, fake, score):
 
 
 def test_a_failed_completion_has_no_value(client, task, fake, score):
-    fake.judge = lambda completion: "cannot tell"
+    fake.judge = lambda completion: "no verdict"
     sent = client.completions.submit(task_id=task.id, model_id="m", prompt="p", response="r").completion
     score()
     result = client.completions.wait_for_score(sent.id, timeout_s=5)

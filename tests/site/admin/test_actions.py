@@ -1,4 +1,4 @@
-"""Actions of the administration call the API's capabilities, ask before what stays, and tell what came of it."""
+"""Actions of the administration call the API's capabilities, ask before permanent changes, and report the result."""
 
 import pytest
 from django.contrib.admin.models import LogEntry

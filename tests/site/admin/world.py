@@ -144,5 +144,5 @@ def others(n):
     ClockedSchedule.objects.create(clocked_time=timezone.now() + timedelta(days=n))
 
 
-def forms_of(what, pk, octets):
-    return {f"{what} {pk} hex": octets.hex(), f"{what} {pk} base64": base64.b64encode(octets).decode()}
+def forms_of(what, pk, content):
+    return {f"{what} {pk} hex": content.hex(), f"{what} {pk} base64": base64.b64encode(content).decode()}

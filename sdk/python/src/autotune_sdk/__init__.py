@@ -52,7 +52,7 @@ from .models.rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .models.runs import Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
+from .models.runs import FailedAttempt, FailedCall, Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
 from .models.scores import Calibrated, Dimension, Outcome, Reward, Score, ScoreResult, ScoreSummary, WaitingFor
 from .models.tasks import PanelMember, Task, TaskDetail, TaskVersion
 from .models.webhooks import Delivery, DeliveryTry, Webhook, WebhookEvent, WebhookRegistration
@@ -88,6 +88,8 @@ __all__ = [
     "ExportLink",
     "ExportNotCompleted",
     "ExportedFile",
+    "FailedAttempt",
+    "FailedCall",
     "FieldError",
     "Grader",
     "GraderRegistration",

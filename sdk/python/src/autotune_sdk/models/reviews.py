@@ -14,6 +14,8 @@ class Review:
     """A score that waits for a person's decision. status: 'open', 'approved', 'rejected', 'expired' or 'cancelled'.
 
     value      the decided value; None until then, and if the score was not approved
+    blind      the preliminary members, `reasoning` and `dimensions` are empty until a decision, and an approval needs a
+               value
     scale      {"min", "max"} of the grader version; `preliminary_raw_value` and `raw_value` are the values on it
     reasoning  this and the members up to `response` inform the decision; None in lists
     """
@@ -25,8 +27,8 @@ class Review:
     grader_id: str
     grader_version: str
     status: str
-    preliminary_score: float
-    preliminary_confidence: float
+    preliminary_score: float | None
+    preliminary_confidence: float | None
     claimed_by: str | None
     claimed_until: datetime | None
     decided_by: str | None
@@ -46,3 +48,4 @@ class Review:
     preliminary_raw_value: float | None = None
     raw_value: float | None = None
     scale: Any = None
+    blind: bool = False

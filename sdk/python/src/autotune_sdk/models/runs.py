@@ -30,9 +30,42 @@ class WorkflowRunStep:
 
 
 @dataclass(frozen=True)
+class FailedCall:
+    """A call that failed, for the grader's own organization. headers: the names of the answer's headers.
+
+    answer  the beginning of the run's own part of the answer; None if there is none, or if answer_omitted
+    items   completions of the call
+    """
+
+    url: str | None
+    request_id: str | None
+    duration_ms: float | None
+    items: int | None
+    status: int | None
+    headers: tuple[str, ...] | None
+    answer: str | None
+    answer_omitted: bool
+
+
+@dataclass(frozen=True)
+class FailedAttempt:
+    """A failed attempt of a run. check: which check of the answer failed. call: None for other organizations."""
+
+    attempt: int
+    at: datetime
+    code: str
+    check: str | None
+    advice: str
+    message: str | None
+    call: FailedCall | None
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class WorkflowRun:
     """One completion on its way to one grader's score.
 
+    failed_attempts  the last five, the newest first; empty in lists
     status        'pending', 'running', 'sleeping', 'waiting', 'completed' or 'failed'
     current_step  the step that it is in; None once it is final
     waiting_for   why it has no score yet; None once it is final
@@ -51,6 +84,7 @@ class WorkflowRun:
     error: WorkflowRunError | None
     steps: tuple[WorkflowRunStep, ...] = ()
     waiting_for: WaitingFor | None = None
+    failed_attempts: tuple[FailedAttempt, ...] = ()
 
 
 @dataclass(frozen=True)

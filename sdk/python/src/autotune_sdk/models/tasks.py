@@ -27,9 +27,13 @@ class Retry:
 
 @dataclass(frozen=True)
 class ReviewPolicy:
-    """The review rule: scores with a confidence below this wait for a person's decision."""
+    """The review rule: scores with a confidence below this wait for a person's decision.
+
+    blind  reviewers see the grader's verdict only after their decision
+    """
 
     below_confidence: float
+    blind: bool = False
 
 
 @dataclass(frozen=True)

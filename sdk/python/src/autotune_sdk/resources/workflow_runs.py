@@ -23,6 +23,12 @@ class WorkflowRunFilters(TypedDict, total=False):
     code: str | None
 
 
+class WorkflowRunListFilters(WorkflowRunFilters, total=False):
+    """attempt_code: that of any failed attempt at the grader in grader_id, also of runs that recovered."""
+
+    attempt_code: str | None
+
+
 class WorkflowRuns(Resource):
     """`client.workflow_runs`."""
 
@@ -33,13 +39,13 @@ class WorkflowRuns(Resource):
         limit: int | None = None,
         offset: int | None = None,
         cursor: str | None = None,
-        **filters: Unpack[WorkflowRunFilters],
+        **filters: Unpack[WorkflowRunListFilters],
     ) -> Page[WorkflowRun]:
         """Return one page of workflow runs, the newest first."""
         parameters = {"sort": sort, "limit": limit, "offset": offset, "cursor": cursor, **filters}
         return self._page("/workflow-runs", "workflowRuns", WorkflowRun, parameters)
 
-    def iterate(self, *, page_size: int = PAGE, **filters: Unpack[WorkflowRunFilters]) -> Iterator[WorkflowRun]:
+    def iterate(self, *, page_size: int = PAGE, **filters: Unpack[WorkflowRunListFilters]) -> Iterator[WorkflowRun]:
         """Iterate over all workflow runs of a selection, page by page (by cursor), the newest first."""
         yield from self.list(limit=page_size, **filters)
 
