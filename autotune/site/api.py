@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from django.contrib.auth import get_user
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework.permissions import BasePermission
 from rest_framework.renderers import TemplateHTMLRenderer
 from rest_framework.request import Request
 
+from autotune.access.frame.context import is_framed
 from autotune.core.api.operations import OperationNegotiation, OperationResponse, OperationView, operation
 from autotune.site import document
 from autotune.site.status import metrics, moving, probes
@@ -92,8 +95,17 @@ class DocsView(OpenView, SpectacularSwaggerView):
     renderer_classes = [TemplateHTMLRenderer]
     content_negotiation_class = FirstRendererNegotiation
     url_name = "schema"
-    title = "Autotune API"
+    title = "API reference"
 
     @operation(summary="Show the OpenAPI document as a page", answers={200: None}, produces=("text/html",))
     def get(self, request: Request) -> HttpResponseBase:
-        return SpectacularSwaggerView.get(self, request)
+        browser_request = request._request
+        browser_request.user = get_user(browser_request)  # an operation open to all does not read the session
+        framed = is_framed(browser_request)
+        frame_template = "access/frame/base.html" if framed else "core/pages/base.html"
+        values = SpectacularSwaggerView.get(self, request).data
+        response = render(
+            browser_request, self.template_name, {**values, "framed": framed, "frame_template": frame_template}
+        )
+        response["Cross-Origin-Opener-Policy"] = "unsafe-none"  # as drf-spectacular sends it, for logging in by OAuth
+        return response

@@ -15,6 +15,8 @@ from autotune.access.audit import current_call
 from autotune.access.frame.acting import AutotuneError
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
+from autotune.core import markdown
+from autotune.core.markdown import RenderedText
 from autotune.core.pages.forms import BodyForm
 from exports.pages.forms import STRATEGIES, UnitIntervalField, WholeNumberField
 from exports.pairs import sample
@@ -24,7 +26,6 @@ from exports.reading import left_out
 from exports.requests import CAPPED, MAX_CAP
 from scores.results import choices
 from scores.results.choices import IdField
-from scores.results.pages import highlighting
 
 SIZES = (10, 25, 50)
 SHOWN: Final = 20_000  # characters shown of each prompt and response
@@ -35,9 +36,9 @@ class PairRow:
     """A pair as the page shows it, and the margin between its two scores."""
 
     pair: PairOut
-    prompt: highlighting.HighlightedText
-    chosen: highlighting.HighlightedText
-    rejected: highlighting.HighlightedText
+    prompt: RenderedText
+    chosen: RenderedText
+    rejected: RenderedText
 
     @property
     def margin(self) -> float:
@@ -95,6 +96,7 @@ def pairs(request: PageRequest) -> HttpResponse:
     """Show the form and, once a task is chosen, a sample of its pairs. The address holds the choices."""
     form = PairsForm(request.GET, request.principal)
     has_task = bool(request.GET.get("taskId"))
+    raw = markdown.is_raw(request.GET)
     if not has_task:
         form.errors.clear()
     answer = _answer(request, form) if has_task else None
@@ -103,7 +105,8 @@ def pairs(request: PageRequest) -> HttpResponse:
         "form": form,
         "asked": has_task,
         "answer": answer,
-        "rows": _pair_rows(answer.pairs) if answer else [],
+        "rows": _pair_rows(answer.pairs, raw=raw) if answer else [],
+        "raw": raw,
         "left_out": left_out.sentences(answer.left_out_by_reason, "preferences") if answer else [],
         "models": choices.models(request.principal),
         "export": f"{reverse('export_new')}?{urlencode(form.as_export())}" if answer else "",
@@ -129,10 +132,13 @@ def _answer(request: PageRequest, form: PairsForm) -> sample.PairsOut | None:
     return pairs_out
 
 
-def _pair_rows(pairs: Sequence[PairOut]) -> list[PairRow]:
+def _pair_rows(pairs: Sequence[PairOut], *, raw: bool) -> list[PairRow]:
     texts = [_text(turns) for pair in pairs for turns in (pair.chosen, pair.rejected)]
-    answers = highlighting.answers(texts, limit=SHOWN)
-    prompts = [highlighting.plain(_text(pair.prompt), limit=SHOWN) for pair in pairs]
+    if raw:
+        answers = [markdown.plain(text, limit=SHOWN) for text in texts]
+    else:
+        answers = markdown.answers(texts, limit=SHOWN, heading=4)
+    prompts = [markdown.plain(_text(pair.prompt), limit=SHOWN) for pair in pairs]
     return [PairRow(*row) for row in zip(pairs, prompts, answers[::2], answers[1::2], strict=True)]
 
 

@@ -8,6 +8,34 @@ const colour = () => document.documentElement.classList.toggle("dark-mode", chos
 dark.addEventListener("change", colour);
 colour();
 
+// Swagger UI's own filter reads tags only. An operation matches if its words, method, path or tag contain every word.
+const matches = (words) => (operation, tag) => {
+  const facts = operation.get("operation");
+  const text = [tag, operation.get("method"), operation.get("path"), facts.get("summary"), facts.get("operationId")];
+  const searched = `${text.join(" ")} ${facts.get("description") ?? ""}`.toLowerCase();
+  return words.every((word) => searched.includes(word));
+};
+
+const filterOperations = (groups, phrase) => {
+  const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
+  const isMatch = matches(words);
+  return groups
+    .map((group, tag) => group.update("operations", (all) => all.filter((operation) => isMatch(operation, tag))))
+    .filter((group) => group.get("operations").size > 0);
+};
+
+const search = document.querySelector("[data-operations]");
+const field = search.querySelector("input");
+const count = search.querySelector("[data-operations-count]");
+
+function searchOperations() {
+  window.ui.layoutActions.updateFilter(field.value.trim() || true);
+  setTimeout(() => {
+    const shown = document.querySelectorAll(".opblock").length;
+    count.textContent = field.value.trim() ? `${shown} operation${shown === 1 ? "" : "s"}` : "";
+  });
+}
+
 const place = document.getElementById("swagger-ui");
 const { schema, settings, csrfHeader, csrfToken } = place.dataset;
 
@@ -23,4 +51,11 @@ window.ui = SwaggerUIBundle({
     return request;
   },
   ...JSON.parse(settings),
+  filter: true,
+  plugins: [{ fn: { opsFilter: filterOperations } }],
+  onComplete() {
+    search.hidden = false;
+    search.addEventListener("submit", (event) => event.preventDefault());
+    field.addEventListener("input", searchOperations);
+  },
 });

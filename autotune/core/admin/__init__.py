@@ -1,3 +1,3 @@
 """Shared parts of all admin pages, and the admin pages of the core's own tables."""
 
-from autotune.core.admin import base  # noqa: F401 - registers the pages
+from autotune.core.admin import base, schedules  # noqa: F401 - each registers its pages

@@ -4,7 +4,7 @@ import enum
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from drf_spectacular.openapi import AutoSchema
@@ -64,6 +64,13 @@ def schema_hook(kind: type) -> dict[str, Any]:
     raise NotImplementedError(str(kind))
 
 
+# Groups of the API reference that are not the first part of the address.
+TAGS: Final = {
+    "api-keys": "API keys", "audit-events": "Audit log", "downloads": "Exports",
+    **dict.fromkeys(("docs", "health", "metrics", "moving", "ready", "schema"), "Server"),
+}  # fmt: skip
+
+
 class OperationSchema(AutoSchema):
     """Describes the methods that `autotune.core.api.operations.operation` declared; others are left out."""
 
@@ -81,7 +88,7 @@ class OperationSchema(AutoSchema):
             "operationId": _operation_id(path, method),
             "summary": what.summary,
             "description": inspect.cleandoc(getattr(handler, "__doc__", None) or ""),
-            "tags": [path.removeprefix("/api/v1/").split("/")[0]],
+            "tags": [tag(path)],
             "parameters": _path_parameters(path, kinds) + _query_parameters(what) + [KEY_PARAMETER] * keyed,
             "responses": _responses(what, open_to_all=not self.view.permission_classes, keyed=keyed),
         }
@@ -92,6 +99,12 @@ class OperationSchema(AutoSchema):
             }
         described["security"] = [] if not self.view.permission_classes else [{"apiKey": []}, {"session": []}]
         return {key: value for key, value in described.items() if value or key == "security"}
+
+
+def tag(path: str) -> str:
+    """Return the name of the group in which the API reference lists an operation, in the words of the vocabulary."""
+    collection = path.removeprefix("/api/v1/").split("/")[0]
+    return TAGS.get(collection) or collection.replace("-", " ").capitalize()
 
 
 used_types: set[Any] = set()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from django import template
+from django.utils.text import capfirst
 
 from autotune.core.admin import figures as admin_figures
 
@@ -32,7 +33,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Installation": (
         "scores.Pulse", "django_celery_beat.PeriodicTask", "django_celery_beat.IntervalSchedule",
-        "django_celery_beat.CrontabSchedule", "django_celery_beat.ClockedSchedule", "django_celery_beat.SolarSchedule",
+        "django_celery_beat.CrontabSchedule",
         "core.DataKey", "core.MasterKey", "core.Reencryption", "core.DamagedValue",
         "access.Throttle", "access.StoredAnswer",
     ),
@@ -40,7 +41,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 NAMES: Final[Mapping[str, str]] = {
     "access.User": "People", "access.AuditEvent": "Audit log", "access.AuditChain": "Audit log chains",
     "access.StoredAnswer": "Stored responses", "access.Throttle": "Throttled callers",
-    "scores.Pulse": "Periodic jobs",
+    "scores.Pulse": "Runs of periodic jobs", "django_celery_beat.PeriodicTask": "Periodic jobs",
     "scores.WorkflowRun": "Workflow runs", "scores.Callback": "Callbacks",
     "scores.CallbackItem": "Workflow runs of callbacks",
     "scores.LiveAnswer": "Shared live results", "scores.RewardEndpoint": "Reward endpoints",
@@ -54,6 +55,7 @@ NAMES: Final[Mapping[str, str]] = {
     "access.WebSession": "Sessions", "mfa.Authenticator": "Second factors",
     "socialaccount.SocialAccount": "Single sign-on links", "axes.AccessAttempt": "Failed logins",
 }  # fmt: skip
+AMBIGUOUS: Final = frozenset({"Versions", "Checks", "Secrets", "Statistics", "Files"})  # without the group around them
 _PLACES: Final = {label: (title, at) for title, labels in GROUPS.items() for at, label in enumerate(labels)}
 
 
@@ -84,6 +86,14 @@ def admin_groups(app_list: Iterable[Mapping[str, Any]]) -> list[TableGroup]:
             )
     order = [*GROUPS, *sorted(set(groups) - set(GROUPS))]
     return [groups[title] for title in order if title in groups]
+
+
+@register.simple_tag
+def admin_title(opts: Any) -> str:
+    """Return the name of a table as the first page calls it, with its group's name if the name needs it."""
+    title, _ = _PLACES.get(opts.label, ("", 0))
+    name = NAMES.get(opts.label, capfirst(str(opts.verbose_name_plural)))
+    return f"{title}: {name.lower()}" if name in AMBIGUOUS else name
 
 
 @register.simple_tag(takes_context=True)

@@ -13,9 +13,10 @@ from autotune.access.audit import current_call, trail
 from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
-from autotune.core import ids
+from autotune.core import ids, markdown
 from autotune.core.crypto.fields import is_legible
 from autotune.core.errors import NotFound
+from autotune.core.markdown import RenderedText
 from scores.models import Score
 from scores.results import completion_filters, completions, differences
 from scores.results import scores as score_results
@@ -23,9 +24,7 @@ from scores.results.completion_filters import CompletionState
 from scores.results.completion_responses import CompletionOut
 from scores.results.differences import TextDifference
 from scores.results.names import NamedObject, ObjectNames
-from scores.results.pages import highlighting
 from scores.results.pages.completions import READS
-from scores.results.pages.highlighting import HighlightedText
 from scores.results.privacy import ViewerSight
 from scores.results.scores import ScoreOut
 from tasks import sharing
@@ -35,7 +34,8 @@ from tasks.querysets import CompletionQuerySet
 from tasks.system_prompts import SystemPrompts
 
 OFFERED: Final = 50  # other completions of a prompt
-VIEWS: Final = {"": "Text", "words": "Changed words", "lines": "Changed lines"}
+VIEWS: Final = {"": "Formatted", "raw": "Raw", "words": "Changed words", "lines": "Changed lines"}
+MARKED: Final = ("words", "lines")  # views that mark the differences
 SHOWN: Final = 60_000  # characters of each response
 DIFFERENT_PROMPTS: Final = "These completions answer different prompts. Choose two completions of the same prompt."
 
@@ -54,7 +54,7 @@ class ComparedCompletion:
 
     out: CompletionOut
     pk: UUID
-    shown: HighlightedText | None
+    shown: RenderedText | None
     marked: SafeString | None
 
 
@@ -152,24 +152,35 @@ def _sides(request: PageRequest, left: Completion, right: Completion) -> dict[st
     first, second = completions.seen([left, right], principal)
     view = request.GET.get("diff", "")
     view = view if view in VIEWS else ""
-    difference = differences.between(first.response or "", second.response or "", view) if view else None  # type: ignore[arg-type]  # of VIEWS
+    marks = view in MARKED
+    difference = differences.between(first.response or "", second.response or "", view) if marks else None  # type: ignore[arg-type]  # of MARKED
+    responses = [out.response or "" for out in (first, second)]
+    if view == "raw":
+        shown = [markdown.plain(response, limit=SHOWN) for response in responses]
+    else:
+        shown = markdown.answers(responses, limit=SHOWN, heading=4)
     return {
         "views": VIEWS.items(),
         "view": view,
         "difference": difference,
-        "too_different": bool(view) and difference is None,
-        "sides": [_side(first, left.pk, difference, left=True), _side(second, right.pk, difference, left=False)],
-        "prompt": highlighting.plain(first.prompt or "", limit=SHOWN // 3),
+        "too_different": marks and difference is None,
+        "sides": [
+            _side(first, left.pk, shown[0], difference, left=True),
+            _side(second, right.pk, shown[1], difference, left=False),
+        ],
+        "prompt": markdown.plain(first.prompt or "", limit=SHOWN // 3),
         "lines": lines(principal, left.pk, right.pk),
         "by": _reward_difference(first, second),
     }
 
 
-def _side(out: CompletionOut, pk: UUID, difference: TextDifference | None, *, left: bool) -> ComparedCompletion:
+def _side(
+    out: CompletionOut, pk: UUID, shown: RenderedText, difference: TextDifference | None, *, left: bool
+) -> ComparedCompletion:
     if difference is None:
-        return ComparedCompletion(out, pk, highlighting.answer(out.response or "", limit=SHOWN), None)
+        return ComparedCompletion(out, pk, shown, None)
     pieces = difference.left if left else difference.right
-    marked = highlighting.marked(((piece.text, piece.changed) for piece in pieces), "del" if left else "ins")
+    marked = markdown.marked(((piece.text, piece.changed) for piece in pieces), "del" if left else "ins")
     return ComparedCompletion(out, pk, None, marked)
 
 

@@ -13,13 +13,13 @@ from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.access.views import find
-from autotune.core import ids
+from autotune.core import ids, markdown
 from autotune.core.pages.formats import brief
 from scores.models import Review, Reward, WorkflowRun
 from scores.results import waiting_reasons
 from scores.results.completion_responses import CompletionOut, completion_out, shared_out
 from scores.results.names import NamedObject
-from scores.results.pages import completion_scores, completion_text, highlighting
+from scores.results.pages import completion_scores, completion_text
 from scores.results.pages.comparison import siblings
 from scores.results.pages.completion_audience import audience
 from scores.results.pages.completions import READS
@@ -86,8 +86,8 @@ def _still(
     return {
         "crumbs": navigation.crumbs(*above),
         "named_task": NamedObject(row.task_id, ids.encode("task", row.task_id), task.name if task else ""),
-        "texts": completion_text.texts(out, raw=request.GET.get("view") == "raw"),
-        "system_prompt": highlighting.plain(content["systemPrompt"], limit=SYSTEM_PROMPT)
+        "texts": completion_text.texts(out, raw=markdown.is_raw(request.GET)),
+        "system_prompt": markdown.plain(content["systemPrompt"], limit=SYSTEM_PROMPT)
         if content and content.get("systemPrompt")
         else None,
     }

@@ -7,14 +7,13 @@ from uuid import UUID
 from django.http import HttpResponse
 
 from autotune.access.frame.entry import PageRequest, page
-from autotune.core import ids
+from autotune.core import ids, markdown
 from autotune.core.errors import Gone, NotFound, Unreadable
+from autotune.core.markdown import RenderedText
 from autotune.core.pages.formats import pretty_json
 from scores.results import completions
 from scores.results.completion_responses import CompletionOut
-from scores.results.pages import highlighting
 from scores.results.pages.completions import READS
-from scores.results.pages.highlighting import HighlightedText
 
 PARTS: Final = ("prompt", "response", "messages", "metadata")
 MAX_MESSAGES: Final = 100  # bubbles on a page
@@ -28,7 +27,7 @@ class ChatMessage:
     """A message of the chat before the response. `other`: the kinds of parts that are not text, and of calls."""
 
     role: str
-    shown: HighlightedText
+    shown: RenderedText
     other: list[str]
 
 
@@ -36,10 +35,10 @@ class ChatMessage:
 class CompletionText:
     """The text that a page shows. `raw`: the response is one text, without separate code."""
 
-    prompt: HighlightedText | None
+    prompt: RenderedText | None
     bubbles: list[ChatMessage]
     left_out: int
-    response: HighlightedText | None
+    response: RenderedText | None
     raw: bool
     metadata: str
     metadata_cut: int
@@ -51,9 +50,9 @@ def texts(out: CompletionOut, *, raw: bool) -> CompletionText:
     metadata = pretty_json(out.metadata) if out.metadata else ""
     response = None
     if out.response is not None:
-        response = highlighting.plain(out.response) if raw else highlighting.answer(out.response)
+        response = markdown.plain(out.response) if raw else markdown.answer(out.response)
     return CompletionText(
-        prompt=None if out.prompt is None else highlighting.plain(out.prompt, limit=SHOWN_PROMPT),
+        prompt=None if out.prompt is None else markdown.plain(out.prompt, limit=SHOWN_PROMPT),
         bubbles=bubbles,
         left_out=left_out,
         response=response,
@@ -92,7 +91,7 @@ def _bubbles(messages: list[dict[str, Any]]) -> tuple[list[ChatMessage], int]:
         if len(bubbles) == MAX_MESSAGES or remaining <= 0:
             break
         content, other = _message_text(message)
-        shown = highlighting.plain(content, limit=min(remaining, SHOWN_PROMPT))
+        shown = markdown.plain(content, limit=min(remaining, SHOWN_PROMPT))
         remaining -= min(len(content), SHOWN_PROMPT) + 200  # the markup of a bubble counts too
         bubbles.append(ChatMessage(str(message.get("role", ""))[:40], shown, other))
     return bubbles[::-1], len(messages) - len(bubbles)

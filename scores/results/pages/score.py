@@ -11,12 +11,13 @@ from autotune.access.frame import navigation
 from autotune.access.frame.entry import PageRequest, page
 from autotune.access.principal import Principal
 from autotune.access.views import find_for
+from autotune.core import markdown
 from autotune.core.errors import Forbidden, NotFound
 from graders.models import Grader
 from scores.models import Score, WorkflowRun
 from scores.results import scores
 from scores.results.names import ObjectNames
-from scores.results.pages import completion_scores, highlighting
+from scores.results.pages import completion_scores
 from scores.results.privacy import ViewerSight
 from scores.reviews import access
 from tasks import sharing
@@ -53,7 +54,7 @@ def score(request: PageRequest, score_id: UUID) -> HttpResponse:
         "member": _member(principal, row),
         "dimensions": completion_scores.bars(out),
         "more_dimensions": max(0, len(dimensions) - completion_scores.MAX_BARS),
-        "reasoning": highlighting.plain(out.reasoning, limit=SHOWN_REASONING) if out.reasoning else None,
+        "reasoning": markdown.plain(out.reasoning, limit=SHOWN_REASONING) if out.reasoning else None,
         "hidden": completion_scores.hidden(out, sight, own=own),
         "may_delete": _may_delete(principal, score_id),
     }

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 from autotune.access.audit import current_call
 from autotune.access.frame import acting, navigation
 from autotune.access.frame.entry import PageRequest, page
-from autotune.core import clock, ids
+from autotune.core import clock, ids, markdown
 from autotune.core.api.parsing import convert_query
 from scores.models import Review
 from scores.querysets import ReviewQuerySet
@@ -77,7 +77,7 @@ def release(request: PageRequest, review_id: UUID) -> HttpResponseBase:
 def onward(request: PageRequest, *, after: UUID | None = None) -> HttpResponse:
     """Redirect to the review queue with the next review, for browsers without scripts."""
     claimed = _claim(request, after)
-    query = _filters(request) | ({} if claimed else {"empty": "1"})
+    query = _kept(request) | ({} if claimed else {"empty": "1"})
     if claimed is None:
         messages.info(request, "There are no more reviews that you can decide on now.")
     return redirect(f"{reverse('reviews_next')}{'?' if query else ''}{urlencode(query)}")
@@ -126,8 +126,13 @@ def _filters(request: HttpRequest) -> dict[str, str]:
     return {name: parameters[name] for name in FILTERS if parameters.get(name)}
 
 
+def _kept(request: HttpRequest) -> dict[str, str]:
+    """What the address of the next review keeps: the filters, and how its answer is shown."""
+    return _filters(request) | ({"view": "raw"} if markdown.is_raw(request.GET) else {})
+
+
 def _desk_url(request: HttpRequest) -> str:
-    query = urlencode(_filters(request))
+    query = urlencode(_kept(request))
     return f"{reverse('reviews_next')}{'?' if query else ''}{query}"
 
 

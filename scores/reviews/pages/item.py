@@ -5,10 +5,10 @@ from typing import Any
 from django.utils import timezone
 
 from autotune.access.frame.entry import PageRequest
-from autotune.core import ids
+from autotune.core import ids, markdown
+from autotune.core.markdown import RenderedText
 from scores.models import Review
 from scores.results.names import ObjectNames
-from scores.results.pages import highlighting
 from scores.results.privacy import ViewerSight
 from scores.reviews import access, queue
 from scores.reviews.pages.forms import ReviewDecisionForm, people
@@ -26,6 +26,7 @@ def context(request: PageRequest, review: Review, form: ReviewDecisionForm | Non
     is_open = review.status == ReviewStatus.OPEN and review.expires_at > now
     person_names = people(principal, [review])
     out = detail_out(review, ViewerSight.of(principal))
+    raw = markdown.is_raw(request.GET)
     is_submitter = review.completion.created_by_id == principal.user.pk
     return {
         "review": review,
@@ -33,7 +34,8 @@ def context(request: PageRequest, review: Review, form: ReviewDecisionForm | Non
         "hidden": review.hides_verdict,
         "has_reasoning": review.__dict__.get("reasoning") is not None,  # as stored: it may be unreadable
         # Reviewers need the whole response, however long it is.
-        "response": None if out.response is None else highlighting.answer(out.response, limit=len(out.response)),
+        "response": None if out.response is None else _response(out.response, raw=raw),
+        "raw": raw,
         "task": names.task(review.task_id),
         "grader": names.grader(review.grader_id),
         "threshold": review.task.review_below_confidence,
@@ -46,6 +48,10 @@ def context(request: PageRequest, review: Review, form: ReviewDecisionForm | Non
         "completion_seen": Completion.objects.visible_to(principal).filter(pk=review.completion_id).exists(),
         "person": ids.encode("user", principal.user.pk),
     }
+
+
+def _response(text: str, *, raw: bool) -> RenderedText:
+    return markdown.plain(text, limit=len(text)) if raw else markdown.answer(text, limit=len(text), heading=4)
 
 
 def progress(request: PageRequest) -> queue.ReviewQueueCounts:

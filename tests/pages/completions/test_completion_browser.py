@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from scores.models import Reward, WorkflowRun
 from tests.factories import CompletionFactory, RunFactory
-from tests.support.browsing import PHONE, too_wide
+from tests.support.browsing import PHONE, too_wide, violations
 
 pytestmark = [pytest.mark.pages, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
 
@@ -39,3 +39,37 @@ def test_hostile_texts_run_nothing_and_fit_a_phone(visitor, browse):
     assert "ran" not in page.title()
     assert too_wide(page) <= 0
     assert page.console_errors == []
+
+
+MARKDOWN = """# Solution
+### Parts
+
+| | value |
+|---|--:|
+| $x^2$ | **4** |
+
+1. [notes](https://notes.example/a)
+2. ![plot](https://pixel.example/p.png)
+
+$$\\frac{a}{b} = \\sum_{i=1}^{n} i_{wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww}$$
+
+```python
+x = 1
+```
+
+<h2 id="response-title">Not a heading</h2>
+"""
+
+
+def test_a_response_as_markdown_can_be_read_by_all_and_loads_nothing(visitor, browse):
+    completion = CompletionFactory(response=MARKDOWN)
+    path = reverse("completion", args=[completion.pk])
+    page = browse(visitor("reviewer", completion.organization), path, viewport=PHONE, java_script_enabled=True)
+    response = page.locator("#response")
+    expect(response.get_by_role("heading", name="Parts")).to_be_visible()
+    assert response.locator("math msup").bounding_box()["height"] > 5
+    assert page.locator("[id=response-title]").count() == 1
+    assert (too_wide(page) <= 0, [*violations(page)], page.console_errors) == (True, [], [])
+    response.get_by_role("link", name="Raw").click()
+    expect(response).to_contain_text("$$\\frac{a}{b}")
+    assert page.url.endswith("?view=raw#response")

@@ -69,3 +69,13 @@ def test_the_audit_log_records_the_task_and_the_number_of_pairs(operator, task, 
     seen = see(operator, "/pairs", taskId=public("task", task))
     event = AuditEvent.objects.get(action="pairs.read")
     assert (event.object_id, event.objects_count) == (public("task", task), seen.html.count(">Pair "))
+
+
+def test_answers_are_formatted_or_raw(operator, task, scored, see):
+    scored(6, response="**Yes**, $x^2$")
+    seen = see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.1")
+    assert "<strong>Yes</strong>" in seen.html
+    assert "<msup>" in seen.html
+    raw = see(operator, "/pairs", taskId=public("task", task), minScoreDelta="0.1", view="raw")
+    assert "**Yes**, $x^2$" in raw
+    assert "<msup>" not in raw.html

@@ -216,3 +216,15 @@ def test_the_audit_log_names_the_decided_review(reviewer):
     for deed in ("claim", "release", "decide"):
         reviewer.post(f"/reviews/{open_review.public_id}/{deed}", {"approved": "true", "back": "next"})
     assert _audited_ids("POST", "reviews.update") == [open_review.public_id] * 3
+
+
+def test_the_response_is_formatted_and_stays_raw_from_one_review_to_the_next(reviewer):
+    first, second = (review(reviewer, run__completion__response=f"**Poem {number}**") for number in (1, 2))
+    page = reviewer.get(f"/reviews/{first.public_id}").content.decode()
+    assert "<strong>Poem 1</strong>" in page
+    page = reviewer.post("/reviews/next?view=raw", follow=True).content.decode()
+    assert "**Poem 1**" in page
+    sent = {"approved": "true", "back": "next"}
+    page = reviewer.post(f"/reviews/{first.public_id}/decide?view=raw", sent, follow=True).content.decode()
+    assert "**Poem 2**" in page
+    assert f'action="/reviews/{second.public_id}/decide?view=raw"' in page

@@ -23,6 +23,25 @@ def test_it_links_to_the_product_and_to_every_table(boss):
         assert f'<span class="section">{title}</span>' in page
 
 
+def test_no_page_is_of_a_kind_of_schedule_that_nothing_uses(boss):
+    page = boss.get(FIRST).content.decode()
+    assert "solarschedule" not in page
+    assert "clockedschedule" not in page
+    form = boss.get("/admin/django_celery_beat/periodictask/add/").content.decode()
+    assert "id_interval" in form
+    assert not [name for name in ("id_solar", "id_clocked", "id_routing_key") if name in form]
+
+
+def test_lists_and_forms_have_the_names_of_the_first_page(boss):
+    page = boss.get("/admin/access/throttle/").content.decode()
+    assert "<h1>Throttled callers</h1>" in page
+    assert "Administration</a> › Throttled callers" in page
+    assert "<h1>Graders: versions</h1>" in boss.get("/admin/graders/graderversion/").content.decode()
+    grader = GraderFactory(name="Tests")
+    form = boss.get(f"/admin/graders/grader/{grader.pk}/change/").content.decode()
+    assert '<a href="/admin/graders/grader/">Graders</a> › <bdi>' in form
+
+
 def test_figures_show_what_needs_attention_and_link_to_it(boss):
     GraderFactory(status="degraded", troubles=["health"])
     ReviewFactory()
