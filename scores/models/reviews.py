@@ -82,3 +82,8 @@ class Review(models.Model):
     def preliminary_value(self) -> float | None:
         """The grader's value; None while the review hides it."""
         return None if self.hides_verdict else self.value
+
+    @property
+    def preliminary_confidence(self) -> float | None:
+        """The grader's confidence; None while the review hides it."""
+        return None if self.hides_verdict else self.confidence

@@ -48,4 +48,4 @@ def stamp(moment: datetime, precision: str = "minutes") -> str:
     """Format a moment in full, with its zone: `28 November 2026, 14:02 CET`. `precision`: minutes or seconds."""
     local = timezone.localtime(moment)
     time = f"{local:%H:%M:%S}" if precision == "seconds" else f"{local:%H:%M}"
-    return f"{local.day} {local:%B %Y}, {time} {abbreviation(moment)}"
+    return f"{local.day} {local:%b %Y}, {time} {abbreviation(moment)}"

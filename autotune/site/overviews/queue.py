@@ -17,19 +17,20 @@ from scores.states import ReviewStatus
 SHOWN: Final = 5
 DAY: Final = timedelta(days=1)
 COLUMNS: Final = (
-    "task_id", "grader_id", "value", "confidence", "created_at", "expires_at", "claimed_by_id", "claimed_until",
+    "task_id", "grader_id", "status", "blind", "value", "confidence", "created_at", "expires_at", "claimed_by_id",
+    "claimed_until",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingReview:
-    """One review of the queue."""
+    """One review of the queue. `value` and `confidence` are None while the review is blind."""
 
     url: str
     task: str
     grader: str
-    value: float
-    confidence: float
+    value: float | None
+    confidence: float | None
     since: datetime
     expires: datetime
     claimed: str
@@ -62,7 +63,7 @@ def of(principal: Principal, now: datetime) -> ReviewQueueOverview | None:
         WaitingReview(
             links.to("review", review_id=review.pk),
             names.task(review.task_id).text, names.grader(review.grader_id).text,
-            review.value, review.confidence, review.created_at, review.expires_at,
+            review.preliminary_value, review.preliminary_confidence, review.created_at, review.expires_at,
             _claim(principal, review.claimed_by_id, review.claimed_until, now),
         )
         for review in oldest

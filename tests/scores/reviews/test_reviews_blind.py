@@ -12,7 +12,7 @@ from tests.support.results import Bench, claim
 
 VERDICT = {"value": 0.123456, "confidence": 0.234567, "reasoning": "A telling reason."}
 HIDDEN = ("preliminaryScore", "preliminaryRawValue", "preliminaryConfidence", "reasoning", "dimensions")
-TRACES = ("0.123456", "0.234567", "telling reason", "secret_dimension", "0.345678")
+TRACES = ("0.123", "0.2345", "0.235", "23.5", "telling reason", "secret_dimension", "0.3456", "0.346")
 ROLES = ("reviewer", "training_operator", "organization_admin", "admin")
 
 
@@ -51,6 +51,7 @@ def test_no_answer_about_an_open_review_contains_the_verdict(api_for, review, ro
 def test_no_page_about_an_open_review_contains_the_verdict(visitor, review, role):
     client = visitor(role, review.organization)
     for path in (
+        "/",
         "/reviews",
         f"/reviews/{review.public_id}",
         f"/workflow-runs/{public('run', review.run)}",
