@@ -6,13 +6,16 @@ class ScoresConfig(AppConfig):
     name = "scores"
 
     def ready(self) -> None:
+        from autotune.access.frame import navigation
         from graders.signals import grader_queues
         from scores.counters import migrating
         from scores.engine.grader_queues import waiting
+        from scores.navigation import PLACES
         from scores.results import event_examples, events
 
         events.register()
         event_examples.register()
+        navigation.register(*PLACES)
         grader_queues.connect(waiting, dispatch_uid="scores.queues")
         pre_migrate.connect(migrating.drop_triggers, sender=self, dispatch_uid="scores.triggers")
         post_migrate.connect(migrating.restore_triggers, sender=self, dispatch_uid="scores.triggers")

@@ -5,9 +5,12 @@ class TasksConfig(AppConfig):
     name = "tasks"
 
     def ready(self) -> None:
+        from autotune.access.frame import navigation
         from graders.signals import grader_audience, grader_retiring
         from tasks import audience
+        from tasks.navigation import PLACES
         from tasks.panels import keep_what_is_used
 
+        navigation.register(*PLACES)
         grader_audience.connect(audience.of_grader, dispatch_uid="tasks.audience")
         grader_retiring.connect(keep_what_is_used, dispatch_uid="tasks.keep_what_is_used")

@@ -7,4 +7,8 @@ class WebhooksConfig(AppConfig):
     verbose_name = "Webhooks"
 
     def ready(self) -> None:
+        from autotune.access.frame import navigation
         from autotune.webhooks import checks  # noqa: F401 - registers them; the models are loaded by now
+        from autotune.webhooks.navigation import PLACES
+
+        navigation.register(*PLACES)
