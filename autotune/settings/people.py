@@ -24,7 +24,7 @@ AUTHENTICATION_BACKENDS = [
     "allauth.account.auth_backends.AuthenticationBackend",
 ]
 LOGIN_URL = "account_login"
-LOGIN_REDIRECT_URL = "account"
+LOGIN_REDIRECT_URL = "home"
 SESSION_ENGINE = "autotune.access.accounts.sessions"
 SESSION_COOKIE_AGE = 12 * 3600  # a working day
 SESSION_COOKIE_HTTPONLY = True

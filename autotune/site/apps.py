@@ -7,6 +7,9 @@ class SiteConfig(AppConfig):
     label = "site"
 
     def ready(self) -> None:
+        from autotune.access.frame import navigation
         from autotune.site.checks import trusted_proxies
+        from autotune.site.navigation import PLACES
 
+        navigation.register(*PLACES)
         checks.register(trusted_proxies, checks.Tags.security, deploy=True)

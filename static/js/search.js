@@ -1,12 +1,15 @@
 import { isTyping } from "./typing.js";
 
-// The key `/` moves the cursor to the search; arrows select a result; Escape clears the search.
+// The key `/`, or Ctrl K anywhere, moves the cursor to the search; arrows select a result; Escape clears the search.
 export function attach(root) {
   const input = root.querySelector("[data-shortcut]");
   if (!input) return;
   const found = input.form.querySelector("[data-found]");
   root.addEventListener("keydown", (event) => {
-    if (event.key === input.dataset.shortcut && !isTyping(event)) {
+    const slash = event.key === input.dataset.shortcut && !isTyping(event);
+    const palette =
+      event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey;
+    if (slash || palette) {
       event.preventDefault();
       input.focus();
       input.select();

@@ -28,7 +28,7 @@ def invite(email):
 def test_a_verified_email_leads_to_the_person_who_has_it(arrive):
     user = person("ada@example.org")
     client, answer = arrive("ada")
-    assert (answer.status_code, answer["Location"]) == (302, "/account")
+    assert (answer.status_code, answer["Location"]) == (302, "/")
     page = client.get("/account").content.decode()
     assert user.email in page
     assert "Example ID" in page
@@ -53,7 +53,7 @@ def test_an_invited_person_becomes_a_member_and_others_learn_what_to_do(arrive):
     assert not User.objects.filter(email="ada@example.org").exists()
     invited = invite("ada@example.org")
     client, answer = arrive("ada")
-    assert answer["Location"] == "/account"
+    assert answer["Location"] == "/"
     invited.refresh_from_db()
     assert (invited.user.email, invited.user.name, invited.token_digest) == ("ada@example.org", "Ada Example", None)
     assert not invited.user.has_usable_password()
@@ -103,7 +103,7 @@ def test_a_person_without_a_password_can_set_up_a_second_factor(arrive):
 def test_next_leads_only_to_own_pages(arrive):
     person("ada@example.org", is_staff=True)
     assert arrive("ada", next="/admin/")[1]["Location"] == "/admin/"
-    assert arrive("ada", next="https://evil.example/")[1]["Location"] == "/account"
+    assert arrive("ada", next="https://evil.example/")[1]["Location"] == "/"
 
 
 def test_the_callback_works_once_and_only_in_the_same_browser(provider):

@@ -41,7 +41,7 @@ def test_code_names_pages_that_exist():
 
 
 def test_the_navigation_the_search_and_the_audit_log_name_pages_that_exist():
-    places = [place.page for entries in navigation.PLACES.values() for place in entries]
+    places = [place.page for place in (*navigation.entries(), *navigation.acts())]
     kinds = [kind.route for kind in results.KINDS.values()]
     objects = [name for name, _ in object_names.PAGES.values()]
     assert unknown([*places, *kinds, *objects]) == []

@@ -61,7 +61,7 @@ def _join_as_new_user(request: HttpRequest, token: str, pending_membership: Memb
 def _welcome(request: HttpRequest, membership: Membership) -> HttpResponse:
     request.session["organization"] = ids.encode("org", membership.organization_id)
     messages.success(request, f"Welcome to {membership.organization}.")
-    return redirect("account")
+    return redirect("home")
 
 
 def _gone(request: HttpRequest) -> HttpResponse:

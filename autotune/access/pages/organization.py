@@ -1,6 +1,5 @@
 """The first page of the settings, and the pages on which the operating organization manages all organizations."""
 
-from typing import Final
 from uuid import UUID
 
 from django import forms
@@ -15,7 +14,6 @@ from autotune.access.frame.entry import PageRequest, page
 from autotune.access.models import Organization
 from autotune.access.organizations import lifecycle
 from autotune.access.organizations.api import ORDER
-from autotune.access.principal import Principal
 from autotune.access.requests import NewOrganization, OrganizationPatch
 from autotune.access.views import find
 from autotune.core import ids
@@ -24,16 +22,6 @@ from autotune.core.api.pagination import page as cut
 from autotune.core.errors import AutotuneError
 from autotune.core.pages import listing
 from autotune.core.pages.forms import BodyForm
-
-ABOUT: Final = {
-    "members": "The members of the organization, their roles, and invitations.",
-    "roles": "What each role may do, and roles of your own.",
-    "api_keys": "Create, limit, rotate and revoke keys for programs.",
-    "webhooks": "Addresses that receive events, and the deliveries to them.",
-    "retention": "How long text and scores are kept, legal holds, erasures.",
-    "audit": "Who did what, when and from where.",
-    "account": "Password, second factor, and where you are logged in.",
-}
 
 
 class OrganizationNameForm(BodyForm):
@@ -70,7 +58,7 @@ def settings(request: PageRequest) -> HttpResponseBase:
             policy.reach(principal, resource, "read") is not None for resource in ("organizations", "retention")
         ),
         "form": form if reach in ("organization", "all") else None,
-        "places": _places(principal, request.path),
+        "places": navigation.settings_links(principal),
         "all": policy.reach(principal, "organizations", "read") == "all",
     }
     return render(request, "access/organizations/settings.html", context, status=400 if form.errors else 200)
@@ -150,16 +138,3 @@ def suspend(request: PageRequest, organization_id: UUID) -> HttpResponseBase:
     toast = "The organization is suspended." if suspended else "The suspension has ended."
     acting.attempt(request, lambda: lifecycle.change(request.principal, organization_id, body), toast=toast)
     return redirect("organization", organization_id)
-
-
-def _places(principal: Principal, path: str) -> list[dict[str, str]]:
-    """Return the other settings pages that this person may enter."""
-    settings_section = next(
-        (section for section in navigation.sections(principal, path) if section.label == "Settings"), None
-    )
-    names = {place.label: place.page for place in navigation.PLACES["Settings"]}
-    return [
-        {"label": link.label, "url": link.url, "icon": link.icon, "about": ABOUT[names[link.label]]}
-        for link in (settings_section.links if settings_section else [])
-        if names[link.label] in ABOUT
-    ]

@@ -1,4 +1,4 @@
-"""Search for objects by id, or by a part of their name, among those that the principal may see."""
+"""Search for pages, acts and objects, by id, external id or a part of the name, among those that the role permits."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from django.urls import NoReverseMatch, reverse
 from autotune.access.principal import Principal
 from autotune.access.querysets import api_keys, members, roles
 from autotune.core import ids
+from autotune.site.search import acts
 from autotune.webhooks.models import Webhook
 from exports.models import Export
 from graders.models import Grader, GraderVersion
@@ -18,6 +19,7 @@ from scores.models import Review, RewardEndpoint, Score, WorkflowRun
 from tasks.models import Completion, Task, TaskVersion
 
 SHOWN: Final = 8  # of each kind
+TASKS: Final = 500  # the newest, in which external ids are searched: the index of external ids begins with the task
 NEWEST: Final = 2_000  # completions whose models can be found by name: there is no index of models
 
 
@@ -68,12 +70,14 @@ KINDS: Final[dict[str, SearchKind]] = {
 
 
 def find(principal: Principal, text: str) -> list[SearchMatch]:
-    """Return the object with this id, or else the objects with the text in their name that have a page here."""
+    """Return the object with this id, or else pages, acts and objects with the text in their name."""
     kind, _, _ = text.rpartition("_")
     if kind in KINDS and (matches := _by_id(principal, kind, text)):
         return matches
-    by_name = (_tasks, _graders, _endpoints, _webhooks, _models, _members, _keys)
-    return [match for search in by_name for match in search(principal, text) if match.url]
+    searches = (
+        _places, _tasks, _graders, _completions, _endpoints, _webhooks, _models, _members, _keys, _rotations
+    )  # fmt: skip
+    return [match for search in searches for match in search(principal, text) if match.url]
 
 
 def _by_id(principal: Principal, kind: str, text: str) -> list[SearchMatch]:
@@ -87,6 +91,25 @@ def _by_id(principal: Principal, kind: str, text: str) -> list[SearchMatch]:
     )
     url = _url(kind, page_id) if page_id else ""
     return [SearchMatch(definition.word, text, url)] if url else []
+
+
+def _places(principal: Principal, text: str) -> Iterator[SearchMatch]:
+    for kind, label, url in acts.labels(principal, text):
+        yield SearchMatch(kind, label, url)
+
+
+def _rotations(principal: Principal, text: str) -> Iterator[SearchMatch]:
+    for grader in acts.rotatable(principal, text, SHOWN):
+        url = _route("grader_rotate", grader_id=grader.pk)
+        yield SearchMatch("action", f"{acts.ROTATION} {grader.name}", url)
+
+
+def _completions(principal: Principal, text: str) -> Iterator[SearchMatch]:
+    """Find completions by their whole external id."""
+    tasks = list(Task.objects.visible_to(principal).order_by("-pk").values_list("pk", flat=True)[:TASKS])
+    rows = Completion.objects.visible_to(principal).filter(task_id__in=tasks, external_id=text).order_by()
+    for pk, model in rows.values_list("pk", "model_id")[:SHOWN]:
+        yield SearchMatch("completion", text, _url("comp", pk), model)
 
 
 def _tasks(principal: Principal, text: str) -> Iterator[SearchMatch]:
@@ -139,8 +162,12 @@ def _keys(principal: Principal, text: str) -> Iterator[SearchMatch]:
 
 def _url(kind: str, pk: Any) -> str:
     definition = KINDS[kind]
+    return _route(definition.route, **{definition.parameter: pk})
+
+
+def _route(route: str, **parameters: Any) -> str:
     try:
-        return reverse(definition.route, kwargs={definition.parameter: pk})
+        return reverse(route, kwargs=parameters)
     except NoReverseMatch:
         return ""
 

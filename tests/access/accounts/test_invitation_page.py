@@ -40,7 +40,7 @@ def test_a_new_person_creates_an_account_and_becomes_a_member(invited):
     assert page.status_code == 200
     assert "no-store" in page["Cache-Control"]
     assert "Lund Law" in page.content.decode()
-    assert client.post(LINK, GOOD)["Location"] == "/account"
+    assert client.post(LINK, GOOD)["Location"] == "/"
     assert is_in(client)
     user = User.objects.get(email="new@example.org")
     assert (user.name, user.check_password(GOOD["password"]), user.is_staff) == ("Nia New", True, False)
@@ -81,7 +81,7 @@ def test_a_person_with_an_account_logs_in_before_joining(invited):
     assert client.post(LINK, GOOD).status_code == 200
     assert User.objects.filter(email="new@example.org").count() == 1
     assert client.post(LOGIN, {"login": user.email, "password": PASSWORD, "next": LINK})["Location"] == LINK
-    assert client.post(LINK)["Location"] == "/account"
+    assert client.post(LINK)["Location"] == "/"
     invited.refresh_from_db()
     assert invited.user == user
     assert "Lund Law" in client.get("/account").content.decode()
@@ -116,9 +116,9 @@ def test_an_existing_member_uses_up_the_link_and_keeps_their_role(invited):
     user = person("new@example.org")
     Membership.objects.create(organization=invited.organization, user=user, role=role("organization_admin"))
     client = logged_in(user)
-    assert client.post(LINK)["Location"] == "/account"
+    assert client.post(LINK)["Location"] == "/"
     assert Membership.objects.get(user=user).role.name == "organization_admin"
-    assert log_in(browser(), user)["Location"] == "/account"
+    assert log_in(browser(), user)["Location"] == "/"
 
 
 @pytest.mark.parametrize("token", ["x", "%00", "é", "..%2f..", "t" * 3_000, "' or 1=1"])

@@ -8,10 +8,10 @@ from tests.access.accounts.people import LOGIN, PASSWORD, browser, is_in, log_in
 pytestmark = pytest.mark.django_db
 
 
-def test_login_accepts_the_email_in_any_case_and_leads_to_the_account_page():
+def test_login_accepts_the_email_in_any_case_and_leads_to_the_overview():
     user, client = person(), browser()
     answer = client.post(LOGIN, {"login": "SomeOne@Example.ORG", "password": PASSWORD})
-    assert (answer.status_code, answer["Location"]) == (302, "/account")
+    assert (answer.status_code, answer["Location"]) == (302, "/")
     page = client.get("/account")
     assert user.email in page.content.decode()
     cookie = client.cookies["sessionid"]
@@ -43,7 +43,7 @@ def test_the_session_gets_a_new_key_at_login():
 )
 def test_next_never_leads_to_another_site(next_url):
     answer = log_in(browser(), person(), next=next_url)
-    assert (answer.status_code, answer["Location"]) == (302, "/account")
+    assert (answer.status_code, answer["Location"]) == (302, "/")
 
 
 def test_next_leads_to_a_page_of_ours():

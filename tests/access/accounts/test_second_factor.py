@@ -25,7 +25,7 @@ def test_with_a_second_factor_the_password_is_not_enough():
     assert not is_in(client)
     assert client.get("/admin/").status_code == 302
     assert client.get("/api/v1/tasks").status_code == 401
-    assert client.post("/account/code", {"code": code_of(secret)})["Location"] == "/account"
+    assert client.post("/account/code", {"code": code_of(secret)})["Location"] == "/"
     assert is_in(client)
     assert client.get("/admin/").status_code == 200
 
@@ -114,7 +114,7 @@ def test_its_owner_removes_it_with_the_password_or_a_code():
     assert client.post("/account/second-factor/off").status_code == 302
     assert not Authenticator.objects.exists()
     assert not SecondFactorSecret.objects.exists()
-    assert log_in(browser(), user)["Location"] == "/account"
+    assert log_in(browser(), user)["Location"] == "/"
 
 
 def test_an_admin_removes_it_on_the_admin_site():
@@ -124,7 +124,7 @@ def test_an_admin_removes_it_on_the_admin_site():
     for row in Authenticator.objects.filter(user=user):
         assert boss.post(f"/admin/mfa/authenticator/{row.pk}/delete/", {"post": "yes"}).status_code == 302
     assert not SecondFactorSecret.objects.exists()
-    assert log_in(browser(), user)["Location"] == "/account"
+    assert log_in(browser(), user)["Location"] == "/"
 
 
 # --- where it is required ---------------------------------------------------------------------------------------------

@@ -152,8 +152,8 @@ def test_the_frame_takes_few_queries(visitor, django_assert_max_num_queries):
 def test_the_api_reference_has_the_frame_of_its_reader(visitor, client):
     open_page = client.get("/api/v1/docs").content.decode()
     assert open_page.count("<h1") == 1
-    assert "Search names and ids" not in open_page
+    assert "Search pages, names, ids and actions" not in open_page
     framed_page = visitor("reviewer").get("/api/v1/docs").content.decode()
     assert framed_page.count("<h1") == 1
-    assert "Search names and ids" in framed_page
+    assert "Search pages, names, ids and actions" in framed_page
     assert "Log out" in framed_page

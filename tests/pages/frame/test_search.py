@@ -95,7 +95,7 @@ def test_names_of_each_kind_are_found(visitor):
     ApiKeyFactory(organization=client.organization, user=client.user, name="law trainer")
     CompletionFactory(task=task, model_id="law-7b")
     assert sorted(kind for kind, _ in search_results(client, "LAW")) == [
-        "API key", "endpoint", "grader", "model", "task", "webhook",
+        "API key", "action", "endpoint", "grader", "model", "task", "webhook",
     ]  # fmt: skip
     assert search_results(client, client.user.email) == [("member", client.user.email)]
     assert search_results(client, "nothing of the kind") == []
@@ -181,3 +181,36 @@ def test_an_endpoint_is_not_found_by_the_name_of_a_task_that_the_role_does_not_r
     assert search_results(client, "live-1") == [("endpoint", "live-1")]
     assert "Secret law" not in client.get("/search", {"q": "live-1"}).content.decode()
     assert ("endpoint", "Secret law") in search_results(boss, "live-1")
+
+
+def test_pages_are_found_by_roles_that_may_open_them(visitor):
+    assert search_results(visitor(), "retention") == [("page", "Retention")]
+    assert search_results(visitor("reviewer"), "retention") == []
+
+
+def test_actions_are_offered_only_where_the_role_permits_them(visitor):
+    assert search_results(visitor(), "register a") == [("action", "Register a grader")]
+    assert search_results(visitor("reviewer"), "register a") == []
+
+
+def test_the_rotation_of_a_secret_is_found_by_the_name_of_the_grader(visitor):
+    client, other = visitor(), visitor()
+    grader = GraderFactory(organization=client.organization, created_by=client.user, name="Law")
+    GraderFactory(organization=client.organization, created_by=client.user, name="Medicine")
+    GraderFactory(organization=other.organization, name="Law of others", visibility="listed")
+    action = ("action", "Rotate the secret of Law")
+    assert action in search_results(client, "law")
+    assert search_results(client, "Rotate the secret of law") == [action]
+    assert search_results(client, "rotate") == [action, ("action", "Rotate the secret of Medicine")]
+    assert f"/grader_rotate/{{'grader_id': {grader.pk!r}}}" in {
+        match.url for match in client.get("/search", {"q": "law"}).context["found"]
+    }
+    assert action not in search_results(visitor("reviewer", client.organization), "law")
+
+
+def test_a_completion_is_found_by_its_whole_external_id_within_the_organization(visitor):
+    client, other = visitor(), visitor()
+    CompletionFactory(task=TaskFactory(organization=client.organization), external_id="row-17")
+    assert search_results(client, "row-17") == [("completion", "row-17")]
+    assert search_results(client, "row-1") == []
+    assert search_results(other, "row-17") == []
