@@ -54,13 +54,14 @@ class CodeFilter(admin.SimpleListFilter):
     title = "error code"
     template = "scores/admin/filter_closed.html"
     parameter_name = "error_code"
+    column = "error_code"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [(code, code) for code in sorted(failure_codes.CODES)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         code = self.value()
-        return queryset if code is None else queryset.filter(error_code=code)
+        return queryset if code is None else queryset.filter(**{self.column: code})
 
 
 def _completion_url(row: Any) -> str:

@@ -121,7 +121,7 @@ def test_every_cell_of_the_table_is_what_the_policy_decides(principal_of, name):
             continue
         assert policy.reach(principal, resource, action) == scope, (resource, action)
         if scope is None:
-            with pytest.raises(Forbidden, match=f"role {name} may not {action}"):
+            with pytest.raises(Forbidden, match=f"role {name.replace('_', ' ')} may not {action}"):
                 policy.require(principal, resource, action)
         else:
             policy.require(principal, resource, action)

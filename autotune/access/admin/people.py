@@ -52,7 +52,7 @@ class UserAdmin(InlinesMixin, PublicIdSearchMixin, BaseUserAdmin):
     add_fieldsets = (
         (None, {"classes": ("wide",), "fields": ("email", "name", "usable_password", "password1", "password2")}),
     )
-    readonly_fields = ("public_id", "last_login", "created_at")
+    readonly_fields = ("public_id", "time_zone", "last_login", "created_at")
     powers = ("is_staff", "is_superuser", "groups", "user_permissions")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "Tasks and completions": ("tasks.Task", "tasks.TaskVersion", "tasks.PanelMember", "tasks.Completion"),
     "Scoring": (
         "scores.WorkflowRun", "scores.Score", "scores.Reward", "scores.Review", "scores.Callback",
-        "scores.CallbackItem",
+        "scores.CallbackItem", "scores.AttemptEvidence",
     ),
     "Live rewards": ("scores.RewardEndpoint", "scores.LiveAnswer"),
     "Exports": ("exports.Export", "exports.ExportFile"),
@@ -43,7 +43,7 @@ NAMES: Final[Mapping[str, str]] = {
     "access.StoredAnswer": "Stored responses", "access.Throttle": "Throttled callers",
     "scores.Pulse": "Runs of periodic jobs", "django_celery_beat.PeriodicTask": "Periodic jobs",
     "scores.WorkflowRun": "Workflow runs", "scores.Callback": "Callbacks",
-    "scores.CallbackItem": "Workflow runs of callbacks",
+    "scores.CallbackItem": "Workflow runs of callbacks", "scores.AttemptEvidence": "Failed attempts",
     "scores.LiveAnswer": "Shared live results", "scores.RewardEndpoint": "Reward endpoints",
     "graders.GraderCheck": "Checks", "graders.GraderStatusChange": "Status changes",
     "graders.GraderVersion": "Versions", "graders.GraderSecret": "Secrets", "graders.GraderStatistic": "Statistics",

@@ -238,9 +238,9 @@ def test_names_of_custom_roles_require_the_right_to_read_roles(visitor, completi
     _reader(completion, "night_watch")
     html = seen(visitor(_reader(completion), completion.organization), completion)
     assert "Who may see what" in html
-    assert "night watch" not in html
+    assert "night_watch" not in html
     assert "training operator" in html
-    assert "night watch" in seen(visitor("organization_admin", completion.organization), completion)
+    assert "night_watch" in seen(visitor("organization_admin", completion.organization), completion)
 
 
 def test_redacted_reasoning_is_marked_for_those_who_see_it(visitor, completion, task):

@@ -54,7 +54,7 @@ def test_it_separates_members_invitations_and_expired_invitations(visitor):
     invited_to(client.organization, "soon@example.org")
     invited_to(client.organization, "late@example.org", days=-1)
     body = client.get(LIST).content.decode()
-    assert "link expires in 2 d" in body
+    assert "link expires in 3 d" in body
     assert "invitation expired" in body
     only = client.get(LIST, {"status": "active"}).content.decode()
     assert "soon@example.org" not in only

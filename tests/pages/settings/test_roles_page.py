@@ -108,7 +108,7 @@ def test_a_built_in_role_is_read_as_a_matrix(visitor):
     role = Role.objects.get(organization=None, name="training_operator")
     body = visitor().get(page_of(role)).content.decode()
     assert "training operator" in body
-    row = body[body.index(">keys<small>") :]
+    row = body[body.index(">API keys<small>") :]
     assert row[: row.index("</tr>")].count('<span class="scope own">own</span>') == 4
     assert "Change</a>" not in body
 

@@ -110,7 +110,7 @@ def test_the_audit_log_names_every_action(page, task, key):
         ("keys.create", "created an API key"),
         ("completions.create", "created 3 completions"),
     ):
-        page.get_by_label("Action").fill(action)
+        page.get_by_label("Act", exact=True).select_option(action)
         page.get_by_role("button", name="Filter").click()
         expect(page).to_have_url(re.compile(rf"action={action}"))
         expect(page.get_by_role("row", name=f"admin@example.org {sentence}").first).to_contain_text("succeeded")

@@ -33,7 +33,7 @@ from graders.models import (
     Tally,
 )
 from scores.callbacks.registry import digest_of
-from scores.models import LiveAnswer, Pulse, ScoreCount, TaskCount, UncountedTask
+from scores.models import AttemptEvidence, LiveAnswer, Pulse, ScoreCount, TaskCount, UncountedTask
 from tests.factories import (
     SECRET,
     WEBHOOK_SECRET,
@@ -94,6 +94,9 @@ def populate(rows, *, first=0):
         GraderGuard.objects.create(grader=grader)
         Throttle.objects.create(subject=f"key:{n}", arrives_at=timezone.now())
         CallbackFactory(run=score.run, token=f"token-{n}")
+        AttemptEvidence.objects.create(
+            organization=organization, run=score.run, grader=grader, attempt=1, code="timeout", content={"said": PROMPT}
+        )
         hidden[f"a second factor {n}"], hidden[f"a session {n}"] = f"second-factor-{n}", f"session-data-{n}"
         hidden[f"the digest of a callback's token {n}"] = digest_of(f"token-{n}").hex()
         Pulse.objects.create(name=f"work {n}", at=timezone.now())

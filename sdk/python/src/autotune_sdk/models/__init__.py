@@ -32,7 +32,7 @@ from .rewards import (
     RewardEndpoint,
     RewardEndpointRegistration,
 )
-from .runs import Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
+from .runs import FailedAttempt, FailedCall, Retried, RetrySkip, WorkflowRun, WorkflowRunError, WorkflowRunStep
 from .scores import (
     FINAL_STATUSES,
     Calibrated,
@@ -74,6 +74,8 @@ __all__ = [
     "ExportFile",
     "ExportLink",
     "ExportedFile",
+    "FailedAttempt",
+    "FailedCall",
     "Grader",
     "GraderRegistration",
     "GraderStats",
