@@ -7,12 +7,12 @@ from django.db import connection
 
 from autotune.access.idempotency import answers as stored_answers
 from autotune.access.models import StoredAnswer
-from scores.intake import storing, submission
 from tasks import definitions
 from tasks.models import Task
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, TaskFactory
 from tests.scores.submitting import item, problems, rows
+from tests.support import submissions
 from tests.support.concurrency import PATIENCE_S, aside, together
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
@@ -40,19 +40,7 @@ def post(key):
 @pytest.fixture
 def before_the_write(monkeypatch):
     """`before_the_write(act)`: `act()` once, when a submission has been checked and is about to be stored."""
-
-    def install(act):
-        original, acted = storing.store, []
-
-        def store(*args):
-            if not acted:
-                acted.append(True)
-                act()
-            return original(*args)
-
-        monkeypatch.setattr(submission.storing, "store", store)
-
-    return install
+    return submissions.before_the_write(monkeypatch)
 
 
 def is_in_flight(answer):

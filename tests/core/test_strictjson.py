@@ -37,6 +37,7 @@ def test_good_text_is_read(raw, value):
     ("raw", "code", "pointer"),
     [
         (b"", "invalid_json", ""),
+        (b"{", "invalid_json", ""),
         (b"{}{}", "invalid_json", ""),
         (b"{'a':1}", "invalid_json", ""),
         (b"[1,]", "invalid_json", ""),
@@ -55,6 +56,8 @@ def test_good_text_is_read(raw, value):
         (rb'{"a":1,"\u0061":2}', "duplicate_key", "/a"),
         (rb'{"m":["ok","a\u0000b"]}', "invalid_text", "/m/1"),
         (rb'{"m":{"k\ud800":1}}', "invalid_text", "/m/k�"),
+        (rb'{"m":[{"n":"\ud800"}]}', "invalid_text", "/m/0/n"),
+        (rb'{"m":{"a\u0000b":1}}', "invalid_text", "/m/a�b"),
         (rb'["\ude00\ud83d"]', "invalid_text", "/0"),
         (b"[" * 100_000, "too_deep", ""),
         (b'{"a":' * 200_000, "too_deep", ""),

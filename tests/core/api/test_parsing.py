@@ -150,27 +150,12 @@ def test_ids_of_one_kind_are_equal_by_their_uuid_and_serve_as_keys():
     assert (task_id == same, task_id == other, len({task_id, same, other})) == (True, False, 2)
 
 
-TEXT = [
+TEXT = [  # one of each code: tests/core/test_strictjson.py has the cases of the scanner
     (b"", "", "invalid_json"),
-    (b"{", "", "invalid_json"),
-    (b"{}{}", "", "invalid_json"),
-    (b"\xef\xbb\xbf{}", "", "invalid_json"),
-    ("{}".encode("utf-16"), "", "invalid_json"),
-    (b'{"needed": "\xed\xa0\x80"}', "", "invalid_json"),
     (b'{"needed": "a\\u0000b"}', "/needed", "invalid_text"),
-    (b'{"free": {"a\\u0000b": 1}}', "/free/a�b", "invalid_text"),
-    (b'{"inners": [{"deepName": "\\ud800"}]}', "/inners/0/deepName", "invalid_text"),
-    (b'{"needed": "\\udc00\\ud800"}', "/needed", "invalid_text"),
-    (b'{"share": NaN}', "/share", "invalid_json"),
-    (b'{"free": {"x": [-Infinity]}}', "/free/x/0", "invalid_json"),
     (b'{"share": 1e999}', "/share", "number_not_finite"),
-    (b'{"free": {"x": -1e999}}', "/free/x", "number_not_finite"),
     (b'{"whole": 1, "whole": 1}', "/whole", "duplicate_key"),
-    (b'{"free": {"a/b": 1, "a\\/b": 2}}', "/free/a~1b", "duplicate_key"),
     (b'{"free": {"n": 9007199254740992}}', "/free/n", "integer_out_of_range"),
-    (b'{"whole": -9007199254740992}', "/whole", "integer_out_of_range"),
-    (b'{"whole": ' + b"9" * 5000 + b"}", "/whole", "number_not_finite"),
-    (b'{"free": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "", "too_deep"),
     (b"[" * 200_000, "", "too_deep"),
 ]
 

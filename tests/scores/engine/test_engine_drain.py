@@ -219,49 +219,41 @@ def test_a_drain_that_stops_sending_keeps_its_slots_until_its_calls_end(single, 
     assert WorkflowRun.objects.filter(status=left).count() == 4
 
 
-def test_unused_tokens_of_a_rate_limited_grader_are_returned(fake, db, drain, monkeypatch):
-    grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=6_000)
-    runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 3)
-    taken, returned = [], []
+@pytest.fixture
+def tokens_used(monkeypatch):
+    """`tokens_used()`: the tokens that drains have taken from the guards and not returned."""
+    used = []
     take, give_back = Guard.take, Guard.give_back
 
     def watched_take(self, completions, *, now):
         granted = take(self, completions, now=now)
-        taken.append(granted[0])
+        used.append(granted[0])
         return granted
 
     def watched_give_back(self, completions):
-        returned.append(completions)
+        used.append(-completions)
         give_back(self, completions)
 
     monkeypatch.setattr(Guard, "take", watched_take)
     monkeypatch.setattr(Guard, "give_back", watched_give_back)
+    return lambda: sum(used)
+
+
+def test_unused_tokens_of_a_rate_limited_grader_are_returned(fake, db, drain, tokens_used):
+    grader = GraderFactory(endpoint=fake.url, max_batch_size=10, rate_per_minute=6_000)
+    runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 3)
     drain(grader)
     assert len(fake.items) == 3
-    assert sum(taken) - sum(returned) == 3
+    assert tokens_used() == 3
 
 
-def test_runs_put_to_sleep_by_a_hold_return_their_tokens(fake, db, drain, monkeypatch):
+def test_runs_put_to_sleep_by_a_hold_return_their_tokens(fake, db, drain, tokens_used):
     grader = GraderFactory(endpoint=fake.url, max_batch_size=1, max_concurrency=1, rate_per_minute=6_000)
     runs_of(TaskFactory(organization=grader.organization, graders=[grader]), 4)
     fake.script = [lambda handler, path, body: (429, {"error": "slow"}, True, {"Retry-After": "40"})]
-    taken, returned = [], []
-    take, give_back = Guard.take, Guard.give_back
-
-    def watched_take(self, completions, *, now):
-        granted = take(self, completions, now=now)
-        taken.append(granted[0])
-        return granted
-
-    def watched_give_back(self, completions):
-        returned.append(completions)
-        give_back(self, completions)
-
-    monkeypatch.setattr(Guard, "take", watched_take)
-    monkeypatch.setattr(Guard, "give_back", watched_give_back)
     drain(grader)
     assert len(fake.calls) == 1
-    assert sum(taken) - sum(returned) == 1
+    assert tokens_used() == 1
 
 
 # --- events ----------------------------------------------------------------------------------------------------------

@@ -7,13 +7,12 @@ from django.db import connection, transaction
 
 from autotune.core.crypto import encryption
 from autotune.core.models import DataKey
-from scores.intake import storing
-from scores.intake import submission as intake_submission
 from tasks import definitions
 from tasks.models import Completion, Task
 from tests.conftest import Api
 from tests.factories import ApiKeyFactory, TaskFactory
 from tests.scores.submitting import item, problems, rows
+from tests.support import submissions
 from tests.support.concurrency import PATIENCE_S, aside, together, until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
@@ -41,19 +40,7 @@ def waiting_for_a_lock():
 @pytest.fixture
 def before_the_write(monkeypatch):
     """`before_the_write(act)`: `act()` once, when a submission has been checked and is about to be stored."""
-
-    def install(act):
-        original, acted = storing.store, []
-
-        def store(*args):
-            if not acted:
-                acted.append(True)
-                act()
-            return original(*args)
-
-        monkeypatch.setattr(intake_submission.storing, "store", store)
-
-    return install
+    return submissions.before_the_write(monkeypatch)
 
 
 def deleted_elsewhere(task):
