@@ -92,7 +92,7 @@ def _texts(root: Path, paths: tuple[str, ...]) -> Iterator[tuple[str, int, str]]
         files = [root / start] if (root / start).is_file() else sorted((root / start).rglob("*.*"))
         for file in files:
             path = file.relative_to(root)
-            if "migrations" in path.parts or str(path) in EXAMPLES:
+            if {"migrations", "node_modules"} & set(path.parts) or str(path) in EXAMPLES:
                 continue
             if file.suffix == ".md":
                 yield str(path), 1, _FENCE.sub(_blank, file.read_text(encoding="utf-8"))

@@ -6,6 +6,8 @@ import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
 
+from autotune.core.migration_operations import UncompressedColumns
+
 
 class Migration(migrations.Migration):
 
@@ -33,4 +35,5 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('run', 'attempt'), name='scores_evidence_attempt')],
             },
         ),
+        UncompressedColumns('scores_attemptevidence', 'content'),
     ]

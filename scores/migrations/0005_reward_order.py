@@ -4,16 +4,12 @@ from typing import ClassVar
 
 from django.db import migrations, models
 
-from autotune.core.migration_operations import AddIndexWhileServing
-
 
 class Migration(migrations.Migration):
-    atomic = False  # PostgreSQL builds the index beside the writes of running processes
-
     dependencies: ClassVar = [("scores", "0004_evidence_of_failed_attempts")]
 
     operations: ClassVar = [
-        AddIndexWhileServing(
+        migrations.AddIndex(
             model_name="reward",
             index=models.Index(
                 condition=models.Q(("value__isnull", False)),

@@ -53,10 +53,10 @@ def test_a_zone_that_is_not_in_the_list_is_refused(user, zone):
 
 def test_pages_follow_the_zone_and_name_it(user):
     client = logged_in(user)
-    assert "1 July 2026, 12:00:00 UTC" in client.get("/settings/keys").content.decode()
+    assert "1 Jul 2026, 12:00:00 UTC" in client.get("/settings/keys").content.decode()
     client.post("/account/time-zone", {"time_zone": "Europe/Berlin"})
     html = client.get("/settings/keys").content.decode()
-    assert "1 July 2026, 14:00:00 CEST" in html
+    assert "1 Jul 2026, 14:00:00 CEST" in html
     assert "Times in Europe/Berlin" in html
     assert timezone.get_current_timezone_name() == "UTC"  # the next request of this thread may be another person's
 

@@ -50,7 +50,7 @@ def test_no_key_acts_while_somebody_types_and_pages_of_rows_know_their_neighbour
     page.locator("#model").press("Backspace")
     page.locator("h1").click()
     page.keyboard.press("/")
-    expect(page.get_by_label("Search names and ids").first).to_be_focused()
+    expect(page.get_by_label("Search pages, names, ids and actions").first).to_be_focused()
     page.keyboard.press("Escape")
     page.locator("[data-reader] a.main").first.click()
     expect(page.locator("h1")).to_be_visible()
