@@ -2,6 +2,8 @@
 
 import pytest
 
+from autotune.access.models import Organization
+from scores.models import Erasure
 from tests.site.admin.world import MODELS, address, populate
 from tests.support.browsing import DESK, PHONE, is_right, too_wide, violations
 
@@ -37,3 +39,13 @@ def test_no_page_has_a_serious_problem(boss, pages, browse, viewport, scheme):
             )
         ]
     assert not problems, "\n".join(f"{path}: {fault}" for path, fault in problems)
+
+
+def test_a_wide_list_scrolls_inside_the_page(boss, keys_at_hand, browse):
+    populate(2)
+    for organization in Organization.objects.all():
+        organization.name = f"{'M' * 60}{organization.pk.hex}"
+        organization.save()
+    page = browse(boss, "/admin/", viewport={"width": 800, "height": 800})
+    page.goto(address(Erasure, "changelist"))
+    assert too_wide(page) <= 0
